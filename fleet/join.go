@@ -13,18 +13,33 @@ import (
 // Join gives the sessions and transactions of several histories numbers that differ. It keeps what is open only, so it can go on for as long as proxies
 // come and go. It has one owner: it is not safe for concurrent use.
 type Join struct {
-	names    []string       // of the members
-	sessions uint64         // so many have a number
-	recorder map[uint64]int // of the sessions that are open, and of those in over
-	over     []uint64       // sessions that ended with the event at hand
+	names    []string         // of the members
+	sessions uint64           // so many have a number
+	owners   map[uint64]owner // of the sessions that are open, and of those in over
+	over     []uint64         // sessions that ended with the event at hand
+}
+
+// owner says whose a session is: the number of its member, and its number there.
+type owner struct {
+	member int
+	own    uint64
 }
 
 // NewJoin makes a Join without members.
-func NewJoin() *Join { return &Join{recorder: map[uint64]int{}} }
+func NewJoin() *Join { return &Join{owners: map[uint64]owner{}} }
 
 // Recorder tells whose clock the ticks of a session's events are of: the number of its member, from 1, or 0 if the session was not open at the event at
 // hand. Ticks of different recorders cannot be compared.
-func (j *Join) Recorder(session uint64) int { return j.recorder[session] }
+func (j *Join) Recorder(session uint64) int { return j.owners[session].member }
+
+// Owner tells whose a session is: the name of its member, and the number that it has there. false: it was not open at the event at hand.
+func (j *Join) Owner(session uint64) (member string, own uint64, open bool) {
+	o, open := j.owners[session]
+	if open {
+		member = j.names[o.member-1]
+	}
+	return member, o.own, open
+}
 
 // Origin tells whose a transaction is: the name of its member, and the number that it has there.
 func (j *Join) Origin(txn uint64) (member string, own uint64) {
@@ -37,7 +52,7 @@ func (j *Join) Origin(txn uint64) (member string, own uint64) {
 // Member adds one proxy's history.
 func (j *Join) Member(name string) *Member {
 	j.names = append(j.names, name)
-	return &Member{join: j, number: len(j.names), sessions: map[uint64]*session{}, owners: map[uint64]uint64{}}
+	return &Member{join: j, number: len(j.names), sessions: map[uint64]*session{}}
 }
 
 // Member is one proxy's history in a Join.
@@ -45,7 +60,6 @@ type Member struct {
 	join     *Join
 	number   int
 	sessions map[uint64]*session // that are open, by their own numbers
-	owners   map[uint64]uint64   // their own numbers by those among all
 	// gaps counts the holes in the history so far. Behind the first one, what belongs to a transaction is left out unless its begin was there.
 	gaps int
 }
@@ -69,7 +83,7 @@ func (m *Member) txn(own uint64) uint64 { return own*membersAtMost + uint64(m.nu
 // a session that is announced again says nothing.
 func (m *Member) Take(e *history.Event) bool {
 	for _, session := range m.join.over {
-		delete(m.join.recorder, session)
+		delete(m.join.owners, session)
 	}
 	m.join.over = m.join.over[:0]
 	s := m.sessions[e.Session]
@@ -77,7 +91,7 @@ func (m *Member) Take(e *history.Event) bool {
 	case s == nil:
 		m.join.sessions++
 		s = &session{number: m.join.sessions, txns: map[uint64]bool{}}
-		m.sessions[e.Session], m.join.recorder[s.number], m.owners[s.number] = s, m.number, e.Session
+		m.sessions[e.Session], m.join.owners[s.number] = s, owner{m.number, e.Session}
 	case e.Kind == history.EventSession && s.announced:
 		return false
 	}
@@ -136,7 +150,6 @@ func (s *session) follow(e *history.Event, cut bool) bool {
 
 func (m *Member) forget(own uint64, s *session) {
 	delete(m.sessions, own)
-	delete(m.owners, s.number)
 	m.join.over = append(m.join.over, s.number)
 }
 
@@ -150,12 +163,6 @@ func (m *Member) Lost(why string) (closes []history.Event) {
 		m.forget(own, s)
 	}
 	return closes
-}
-
-// Own is the number that the proxy itself gave to a session that is open; false: it is none of its.
-func (m *Member) Own(session uint64) (uint64, bool) {
-	own, ok := m.owners[session]
-	return own, ok
 }
 
 // later is a place that holds for the versions of other proxies, too.

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,8 @@ type hearer struct {
 	from    time.Time         // when the period began
 	told    int               // warnings in the period
 	waiting []record.Warning  // for its next answer
+	// occurrences are the last findings with those of the session's transactions that took part: who judges several proxies tells of them, too.
+	occurrences []string
 }
 
 // The limits for a session. What is beyond them is in the report only.
@@ -62,17 +65,22 @@ func (a *audience) event(ev *history.Event) {
 
 // found makes the warnings of a finding. They wait for their sessions' next answers.
 func (a *audience) found(f oracle.Finding) {
-	parties := []uint64{f.Session}
-	for i := range f.Transactions {
-		if s := f.Transactions[i].Session; !slices.Contains(parties, s) {
-			parties = append(parties, s)
-		}
-	}
-	for _, session := range parties {
+	for _, session := range f.Parties() {
 		if h := a.sessions[session]; h != nil {
-			a.waiting.Add(h.hear(f, a.clock()))
+			h.news(&f, session)
+			a.waiting.Add(h.hear(f, session, a.clock()))
 		}
 	}
+}
+
+// tell makes the warning of a finding between proxies, which has another number for the session. What the session has heard it does not hear again.
+// tell reports whether the session is open.
+func (a *audience) tell(f oracle.Finding, session, as uint64) bool {
+	h := a.sessions[session]
+	if h != nil && h.news(&f, as) {
+		a.waiting.Add(h.hear(f, as, a.clock()))
+	}
+	return h != nil
 }
 
 // due are the warnings for a session's answer.
@@ -84,8 +92,31 @@ func (a *audience) due(session uint64) (due []record.Warning) {
 	return due
 }
 
-// hear keeps the warning of a finding for the session's next answer, and says how many more wait.
-func (h *hearer) hear(f oracle.Finding, now time.Time) (more int64) {
+// news reports whether the session, whose number in the finding is as, has not heard of it with these transactions of its own. It remembers that it has.
+func (h *hearer) news(f *oracle.Finding, as uint64) bool {
+	var own []uint64
+	for i := range f.Transactions {
+		switch x := &f.Transactions[i]; {
+		case x.Session != as:
+		case x.Proxy != "":
+			own = append(own, x.Number)
+		default:
+			own = append(own, x.ID)
+		}
+	}
+	slices.Sort(own)
+	occurrence := fmt.Sprint(f.ID, own)
+	if slices.Contains(h.occurrences, occurrence) {
+		return false
+	}
+	if h.occurrences = append(h.occurrences, occurrence); len(h.occurrences) > mostHeard {
+		h.occurrences = h.occurrences[1:]
+	}
+	return true
+}
+
+// hear keeps the warning of a finding, in which the session's number is as, for the session's next answer. It says how many more wait.
+func (h *hearer) hear(f oracle.Finding, as uint64, now time.Time) (more int64) {
 	if now.Sub(h.from) >= period {
 		h.from, h.told = now, 0
 		for id := range h.heard {
@@ -101,6 +132,8 @@ func (h *hearer) hear(f oracle.Finding, now time.Time) (more int64) {
 	if times >= mostOfOne || h.told >= mostOfAll || len(h.waiting) >= mostWaits || !known && len(h.groups) >= mostHeard {
 		return 0
 	}
+	reader := h.reader
+	reader.Session = as
 	h.told++
 	h.heard[group]++
 	h.groups[f.ID] = group
@@ -110,11 +143,11 @@ func (h *hearer) hear(f oracle.Finding, now time.Time) (more int64) {
 	var w report.Wire
 	switch {
 	case known:
-		w = report.Again(f, h.reader)
+		w = report.Again(f, reader)
 	case before:
-		w = report.Variant(f, h.reader, group)
+		w = report.Variant(f, reader, group)
 	default:
-		w = report.Warning(f, h.reader)
+		w = report.Warning(f, reader)
 	}
 	h.waiting = append(h.waiting, record.Warning(w))
 	return 1

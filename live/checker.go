@@ -54,6 +54,7 @@ type Checker struct {
 	trace    *recorder.Recorder // nil: there is none
 	checker  *isolation.Checker
 	audience *audience
+	notices  notices
 	stream   func(oracle.Finding) error
 	news     func(*oracle.Finding) bool
 	publish  *stream.Publisher  // nil: there is none
@@ -166,9 +167,9 @@ func RunName(now time.Time) string {
 func (l *Checker) sink(ev *history.Event) []record.Warning {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.clock != nil && ev.Kind != history.EventSession { // its time is that of the login
+	if l.clock != nil {
 		begun := l.clock()
-		defer func(at int64) { l.pace.count(at, begun, l.clock()) }(ev.At)
+		defer func(at int64) { l.pace.count(at, begun, l.clock()) }(l.recorder.Handed())
 	}
 	l.audience.event(ev)
 	switch ev.Kind {

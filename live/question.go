@@ -18,13 +18,23 @@ func (l *Checker) answers(session uint64, q record.Question) *record.Table {
 	if h := l.audience.sessions[session]; h != nil {
 		reader = h.reader
 	}
-	found := l.checker.Summary()
+	var list []answerable
+	seen := map[string]bool{}
+	for _, f := range l.checker.Summary() {
+		seen[f.ID] = true
+		list = append(list, answerable{f, reader})
+	}
+	for _, n := range l.notices.list {
+		if reader.Session = n.as(session); !seen[n.Finding.ID] {
+			list = append(list, answerable{n.Finding, reader})
+		}
+	}
 	if q.Explain {
-		return explained(found, q.ID, reader)
+		return explained(list, q.ID)
 	}
 	t := &record.Table{Columns: []string{"id", "finding", "tables", "seen"}}
-	for i := range found {
-		f := report.Printable(found[i])
+	for i := range list {
+		f := report.Printable(list[i].Finding)
 		row := []string{f.ID, f.Title(), strings.Join(f.Tables, ", "), strconv.Itoa(f.Seen)}
 		if q.Like == "" || like(q.Like, row[0]) || like(q.Like, row[1]) || like(q.Like, row[2]) {
 			t.Rows = append(t.Rows, row)
@@ -43,13 +53,19 @@ func (l *Checker) due(session uint64) []record.Warning {
 	return l.audience.due(session)
 }
 
+// answerable is a finding with who asks for it.
+type answerable struct {
+	oracle.Finding
+	reader report.Reader
+}
+
 // explained is a finding line by line.
-func explained(found []oracle.Finding, id string, r report.Reader) *record.Table {
+func explained(list []answerable, id string) *record.Table {
 	t := &record.Table{Columns: []string{"wirecheck"}}
 	text := "There is no finding " + id + ". SHOW WIRECHECK lists those that there are."
-	for i := range found {
-		if strings.EqualFold(found[i].ID, id) {
-			text = report.Explain(found[i], r)
+	for _, f := range list {
+		if strings.EqualFold(f.ID, id) {
+			text = report.Explain(f.Finding, f.reader)
 		}
 	}
 	for line := range strings.Lines(text) {

@@ -21,6 +21,9 @@ type Status struct {
 	Pace     Pace
 	// Publishing is what was done for other processes to judge; nil: nothing is published.
 	Publishing *stream.State
+	// Heard says what became of the warnings that came from who judges several proxies; of NotHeard messages nothing became, since they are none.
+	Heard    stream.Heard
+	NotHeard uint64
 }
 
 // maxOpen is how many open transactions a Status lists.
@@ -32,6 +35,7 @@ func (l *Checker) Status() Status {
 	defer l.mu.Unlock()
 	s := Status{
 		Findings: l.checker.Summary(), Now: isolation.Look(l.checker, maxOpen), Sessions: slices.Collect(maps.Values(l.open)), Dropped: l.dropped, Pace: l.pace,
+		Heard: l.notices.heard, NotHeard: l.notices.wrong,
 	}
 	if l.publish != nil {
 		s.Publishing = new(l.publish.State())

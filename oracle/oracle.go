@@ -3,10 +3,10 @@
 package oracle
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-
-	"fmt"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
@@ -173,6 +173,17 @@ type Finding struct {
 	// Difference is the evidence of the re-executing oracles (wss, troc, txcheck); nil for those that find cycles. Then
 	// Transactions and Edges are empty.
 	Difference *Difference `json:"difference,omitempty"`
+}
+
+// Parties are the sessions that take part, and the one that completed it.
+func (f *Finding) Parties() []uint64 {
+	list := []uint64{f.Session}
+	for i := range f.Transactions {
+		if s := f.Transactions[i].Session; !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Title is the everyday name, or the class where there is none.

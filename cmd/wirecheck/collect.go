@@ -41,6 +41,9 @@ killed, goes on where it was: each finding is in the list once, and is printed
 at least once. What it did not read meanwhile it reads then, as far as NATS
 still keeps it: --keep-for and --keep-size.
 
+Sessions that take part in what is found between proxies are warned by their
+proxies, as of an anomaly within one proxy, at their next answers.
+
 Where a proxy lost events, since NATS was away for too long, nothing is inferred
 across the gap, and collect says so.
 
@@ -132,6 +135,8 @@ type collecting struct {
 	old      func() bool // what is found is known to a collector before this one
 	coverage func(isolation.Coverage) isolation.Coverage
 	missing  func() (gaps, events int) // stream.Collector.Missing
+	warner   *stream.Warner
+	owner    func(session uint64) (run string, own uint64, open bool) // of the event at hand, see stream.Collector.Owner
 	title    string
 
 	known map[string]bool // the ids of the findings in the list; of the goroutine that reads, as err is
@@ -155,6 +160,10 @@ func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
 		return err
 	}
 	defer b.Close()
+	if k.warner, err = stream.NewWarner(b, f.fleet); err != nil {
+		return err
+	}
+	defer k.warned()
 	o := live.Options{
 		Stream: k.out.stream, Strict: f.config.Strict, Explain: f.config.ExplainCoverage, Log: c.log, Now: time.Now(), News: k.news,
 		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) },
@@ -187,13 +196,13 @@ func (k *collecting) open(ctx context.Context, f *collectFlags, b *bus.Bus, o *l
 	}
 	c, err := stream.NewCollector(ctx, b, stream.CollectorOptions{
 		Fleet: f.fleet, Keep: keep, Take: func(e *history.Event) { k.checker.Take(e) }, Needed: func() uint64 { return k.checker.Needed() },
-		Said: func(run, what string) { k.log.Warn().Str("run", run).Msg(what) },
+		Settled: func() bool { return !k.warner.Waiting() }, Said: func(run, what string) { k.log.Warn().Str("run", run).Msg(what) },
 	})
 	if err != nil {
 		return err
 	}
 	k.ledger, k.read, k.old, k.coverage, k.missing = c, c.Run, c.Old, func(v isolation.Coverage) isolation.Coverage { return v }, c.Missing
-	o.Recorder, o.Origin = c.Recorder, c.Origin
+	k.owner, o.Recorder, o.Origin = c.Owner, c.Recorder, c.Origin
 	return nil
 }
 
@@ -214,12 +223,13 @@ func (k *collecting) readList(ctx context.Context) error {
 	return nil
 }
 
-// news counts a finding, and reports whether it is not in the list.
+// news counts a finding and warns of it, and reports whether it is not in the list.
 func (k *collecting) news(f *oracle.Finding) bool {
 	if k.old() {
 		return false
 	}
 	k.ledger.Count(f.ID)
+	k.err = errors.Join(k.err, k.warn(*f))
 	return !k.known[f.ID]
 }
 

@@ -158,7 +158,7 @@ func (g *gathering) look(ctx context.Context) error {
 		g.early += n
 		g.log.Warn().Int("transactions", n).Msg("forgotten early: one stays open too long, and anomalies with it may be missed")
 	}
-	if time.Since(g.saved) < saveShares {
+	if time.Since(g.saved) < saveShares || !g.saved.IsZero() && g.warner.Waiting() {
 		return nil
 	}
 	if err := g.Save(ctx, g.center.Needed(), g.done); err != nil {
@@ -202,6 +202,7 @@ func (g *gathering) judge(ctx context.Context, r *sieve.Round) error {
 	join := fleet.NewJoin()
 	members := map[string]*fleet.Member{}
 	known := max(r.From, g.Known())
+	g.owner = join.Owner
 	return g.checker.Judge(live.Piece{Recorder: join.Recorder, Origin: join.Origin, Each: func(add func(*history.Event, bool)) error {
 		cut := func(run string, upto uint64) { // ends the sessions of a run where its history has a hole
 			for m := members[run]; m != nil && len(cuts[run]) > 0 && cuts[run][0] <= upto; cuts[run] = cuts[run][1:] {

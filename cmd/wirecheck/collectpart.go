@@ -149,7 +149,7 @@ func (p *parting) mine(n uint64) bool { return n%uint64(p.flag.parts) == uint64(
 func (p *parting) take(e *history.Event) {
 	s, open := p.sessions[e.Session]
 	if !open {
-		run, own := p.collector.Session(e.Session)
+		run, own, _ := p.collector.Owner(e.Session)
 		s.name = fmt.Sprintf("%s.%d", run, own)
 		h := fnv.New64a()
 		h.Write([]byte(s.name)) // never fails

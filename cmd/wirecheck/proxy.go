@@ -280,6 +280,9 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 		HideValues: !bool(config.Values),
 	})
+	if err == nil {
+		err = p.hear(l, config.Publish.Fleet)
+	}
 	if err != nil {
 		return err
 	}

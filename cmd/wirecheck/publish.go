@@ -28,6 +28,7 @@ type publishing struct {
 	bus       *bus.Bus
 	publisher *stream.Publisher
 	where     string
+	run       string
 	log       zerolog.Logger
 }
 
@@ -59,7 +60,7 @@ func publish(ctx context.Context, config configs.Config, run string, log zerolog
 		return nil, err
 	}
 	log.Info().Str("to", b.Where()).Str("fleet", to.Fleet).Str("run", run).Msg("publishing for wirecheck collect")
-	return &publishing{b, p, b.Where(), log}, nil
+	return &publishing{b, p, b.Where(), run, log}, nil
 }
 
 // tellConnection tells the log of a connection that is lost, and that it is there again, once each.

@@ -32,6 +32,8 @@ type CollectorOptions struct {
 	// be nil.
 	Saving func(ctx context.Context, upto uint64) error
 	Due    func() bool
+	// Settled reports whether all is done that follows from what Take got. Until then, a collector that is killed has what it took read again. nil: always.
+	Settled func() bool
 	// Said is told of what is missing in the history of a run; may be nil.
 	Said func(run, what string)
 }
@@ -85,22 +87,19 @@ func NewCollector(ctx context.Context, b *bus.Bus, o CollectorOptions) (*Collect
 // Recorder is Join.Recorder.
 func (c *Collector) Recorder(session uint64) int { return c.join.Recorder(session) }
 
-// Origin is Join.Origin. The members have the names of their runs.
+// Origin is Join.Origin, see Owner.
 func (c *Collector) Origin(txn uint64) (run string, own uint64) { return c.join.Origin(txn) }
 
 // Missing is how many gaps the histories of the runs have had so far, and how many events are known to be lost in them.
 func (c *Collector) Missing() (gaps, events int) { return int(c.gaps.Load()), int(c.lost.Load()) }
 
+// Owner is Join.Owner. The members have the names of their runs.
+func (c *Collector) Owner(session uint64) (run string, own uint64, open bool) {
+	return c.join.Owner(session)
+}
+
 // At is the message of the stream that is read, and From the one that the event at hand is in: those that come too early wait.
 func (c *Collector) At() (at, from uint64) { return c.at, cmp.Or(c.hand.stream, c.at) }
-
-// Session tells whose a session is, of the event at hand that announces it: the name of its run, and its number there.
-func (c *Collector) Session(session uint64) (run string, own uint64) {
-	if m := c.members[c.hand.run]; m != nil {
-		own, _ = m.Own(session)
-	}
-	return c.hand.run, own
-}
 
 // reached is the last message up to which all was taken.
 func (c *Collector) reached() uint64 {
@@ -177,7 +176,7 @@ func (c *Collector) follow(ctx context.Context, last uint64) error {
 				return err
 			}
 		}
-		if c.fresh && (time.Since(c.saved) >= saveEvery || c.o.Due != nil && c.o.Due()) {
+		if c.fresh && (time.Since(c.saved) >= saveEvery && (c.o.Settled == nil || c.o.Settled()) || c.o.Due != nil && c.o.Due()) {
 			if err := c.save(ctx); err != nil {
 				return err
 			}

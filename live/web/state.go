@@ -44,6 +44,9 @@ func (s *Server) live(status live.Status) *page.Live {
 	if s := status.Publishing; s != nil {
 		fact("published", "%d events; %d wait, %d were lost", s.Published, s.Waiting, s.Lost)
 	}
+	if h := status.Heard; h.Told+h.Ended+status.NotHeard > 0 {
+		fact("warnings of collect", "for %d sessions; %d had ended; %d messages were none", h.Told, h.Ended, status.NotHeard)
+	}
 	for _, o := range status.Open {
 		l.Open = append(l.Open, page.OpenTransaction{
 			Session: o.Session.Session, Who: who(&o.Session), Level: product.Of(o.Session.Engine).LevelTitle(o.Level), Since: ago(now, o.Since), Statements: o.Statements, SQL: o.SQL,

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,13 +22,7 @@ func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds
 	for i, h := range hops {
 		ts[i] = h.t
 	}
-	// The label T1 goes to the transaction with the smallest number, so that texts do not depend on who ended last.
-	first := 0
-	for i := range ts {
-		if ts[i].id < ts[first].id {
-			first = i
-		}
-	}
+	first := firstOf(ts)
 	hops = append(append([]hop{}, hops[first:]...), hops[:first]...)
 	ts = append(append([]*txn{}, ts[first:]...), ts[:first]...)
 	class += oracle.Class(suffix)
@@ -40,6 +35,24 @@ func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds
 		edges[i], to[i] = hops[i].e, (i+1)%len(hops)
 	}
 	c.emit(class, name, ts, edges, to, session)
+}
+
+// firstOf is the place of the transaction that gets the label T1, so that texts do not depend on who ended last: the one with the smallest number, or, where
+// several recorders gave the numbers, the one that began first by the wall clock.
+func firstOf(ts []*txn) (first int) {
+	wall := !oneClock(ts)
+	began := func(t *txn) int64 {
+		if !wall || len(t.stmts) == 0 {
+			return 0
+		}
+		return t.stmts[0].at
+	}
+	for i, t := range ts {
+		if cmp.Or(cmp.Compare(began(t), began(ts[first])), cmp.Compare(t.id, ts[first].id)) < 0 {
+			first = i
+		}
+	}
+	return first
 }
 
 // dirtyRead makes a finding of one committed read of a version that never was, or was not final.
@@ -68,7 +81,7 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 // draft makes a finding; edge i leaves transaction i and leads to transaction to[i].
 func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) *oracle.Finding {
 	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Name: name, Session: session, Seen: 1}
-	wall := slices.ContainsFunc(ts, func(t *txn) bool { return !sameClock(t, ts[0]) })
+	wall := !oneClock(ts)
 	for i, t := range ts {
 		p := t.public(i, edges, to)
 		if wall {

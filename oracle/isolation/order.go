@@ -29,3 +29,8 @@ func overBefore(f, t *txn) bool { return f.to < t.from && sameClock(f, t) }
 
 // sameClock reports whether the ticks of two transactions can be compared.
 func sameClock(t, u *txn) bool { return t.session.recorder == u.session.recorder }
+
+// oneClock reports whether the ticks of all of them can be compared.
+func oneClock(ts []*txn) bool {
+	return !slices.ContainsFunc(ts, func(t *txn) bool { return !sameClock(t, ts[0]) })
+}

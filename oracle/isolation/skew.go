@@ -321,12 +321,9 @@ func (q *requests) reportSkew(m, n missed) {
 			ts, edges = append(ts, s.from.ch.t), append(edges, edge{kind: edgeRequest, fromStmt: s.from.ch.stmt, toStmt: s.to.stmt})
 		}
 	}
-	first, to := 0, make([]int, len(ts))
+	first, to := firstOf(ts), make([]int, len(ts))
 	for i := range ts {
 		to[i] = (i + 1) % len(ts)
-		if ts[i].id < ts[first].id {
-			first = i
-		}
 	}
 	ts, edges = append(ts[first:len(ts):len(ts)], ts[:first]...), append(edges[first:len(edges):len(edges)], edges[:first]...)
 	f := draft(anomaly.G2Request, anomaly.SkewBetween, ts, edges, to, q.c.session)

@@ -46,8 +46,9 @@ type Recorder struct {
 	// Due gives the warnings that wait for a session's next answer, whatever it is; nil: none do. It is set before sessions begin.
 	Due func(session uint64) []Warning
 
-	mu   sync.Mutex
-	sink Sink
+	mu     sync.Mutex
+	sink   Sink
+	handed int64 // see Handed
 }
 
 // NewRecorder makes a Recorder. run tells this process's tokens from those of all others (MySQL family: they are
@@ -64,10 +65,24 @@ func (r *Recorder) Token(txn uint64) string { return fmt.Sprintf("T%d.%s", txn, 
 func (r *Recorder) Stamp(txn uint64, n int) string { return fmt.Sprintf("T%d.%d.%s", txn, n, r.run) }
 
 func (r *Recorder) record(ev *history.Event) []Warning {
-	if ev.At == 0 && r.Now != nil {
-		ev.At = r.Now().UnixNano()
+	handed := r.now()
+	if ev.At == 0 {
+		ev.At = handed
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.handed = handed
 	return r.sink(ev)
+}
+
+// Handed is the wall clock, in nanoseconds since 1970, when the event that the sink has was handed to it: statements may wait for their log. It is for the sink
+// alone.
+func (r *Recorder) Handed() int64 { return r.handed }
+
+// now is the wall clock in nanoseconds since 1970; 0: there is none.
+func (r *Recorder) now() int64 {
+	if r.Now == nil {
+		return 0
+	}
+	return r.Now().UnixNano()
 }

@@ -308,6 +308,9 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		SQL: text.SQL, Verb: p.Verb, Accesses: r.accesses,
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
 	}
+	if ev != &t.event {
+		ev.At = t.rec.now()
+	}
 	ev.Coverage, ev.Why = r.coverage()
 	if t.requested(r, ev); text.Any() {
 		ev.Params = ""

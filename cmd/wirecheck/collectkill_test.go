@@ -194,9 +194,10 @@ func TestCollectShuffled(t *testing.T) {
 	list := repeatable(t)
 	want := asOne(t, w, list)
 	f := newFleet(t)
+	f.makeStream(t)
 	publishInTurn(t, w, f)
 	one, two := w.observe(t), w.observe(t)
-	for range 3 {
+	for len(f.messages(t)["run1"]) < 24 { // several times as many as may be on their way
 		for _, in := range list {
 			across(t, w, "1 delete from test\n1 insert into test values (1, 10), (2, 20)\n"+in.steps, one.target, two.target)
 		}
@@ -219,9 +220,10 @@ func TestCollectShuffled(t *testing.T) {
 		f.again(t, fmt.Sprint("broken", seed), runs, seed, 1000)
 		out, said, _ := command(t, "collect", "--from", f.where, "--fleet", f.name, "--until-end", "--format", "json")
 		holes += strings.Count(said, "messages are gone from the stream")
-		for _, finding := range ids(found(t, out)) {
-			if !slices.Contains(want, finding) {
-				t.Errorf("seed %d: %s is not there", seed, finding)
+		// Where a part is missing, the same race may have another fingerprint, so the names are compared.
+		for _, f := range found(t, out) {
+			if !strings.Contains(strings.Join(want, "\n"), f.Title()) {
+				t.Errorf("seed %d: %s is not there:\n%s", seed, f.Title(), out)
 			}
 		}
 	}

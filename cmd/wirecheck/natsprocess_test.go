@@ -151,6 +151,14 @@ func (b *breakable) hold() (goOn func()) {
 	return sync.OnceFunc(b.gate.Unlock)
 }
 
+// makeStream makes the fleet's stream.
+func (f *fleetOf) makeStream(t *testing.T) {
+	t.Helper()
+	if _, said, status := command(t, "collect", "--from", f.where, "--fleet", f.name, "--until-end"); status != exitUnknown {
+		t.Fatalf("exit status %d, %s", status, said)
+	}
+}
+
 // messages are what was published, by run, in the order of the stream.
 func (f *fleetOf) messages(t *testing.T) map[string][]*nats.Msg {
 	t.Helper()
@@ -159,7 +167,7 @@ func (f *fleetOf) messages(t *testing.T) map[string][]*nats.Msg {
 		t.Fatal(err)
 	}
 	runs := map[string][]*nats.Msg{}
-	for n := s.CachedInfo().State.FirstSeq; n <= s.CachedInfo().State.LastSeq; n++ {
+	for n := max(1, s.CachedInfo().State.FirstSeq); n <= s.CachedInfo().State.LastSeq; n++ {
 		m, err := s.GetMsg(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
@@ -180,9 +188,7 @@ func (f *fleetOf) messages(t *testing.T) map[string][]*nats.Msg {
 func (f *fleetOf) again(t *testing.T, name string, runs map[string][]*nats.Msg, seed, window uint64) {
 	t.Helper()
 	f.name = name
-	if _, said, status := command(t, "collect", "--from", f.where, "--fleet", name, "--until-end"); status != exitUnknown { // it makes the stream
-		t.Fatalf("exit status %d, %s", status, said)
-	}
+	f.makeStream(t)
 	rnd := rand.New(rand.NewPCG(seed, window))
 	type way struct {
 		run    string

@@ -37,9 +37,10 @@ application read something else than in the trace, so that its own checks might
 have prevented it.
 
 --join shares the trials with all processes that name the same server and the
-same --fleet. Each one needs the trace, the snapshot and a server of its own, and
-prints the advice that one process would have given. The first one's settings
-count for all. A process may be killed: another one goes on with its trial.
+same --fleet. Each one needs the trace, the snapshot and a server of its own,
+and prints the advice that one process would have given. The first one's
+settings count for all. A process may be killed: another one goes on with its
+trial.
 
 Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 2 wirecheck could not do its work; 3 wirecheck could not decide.`,

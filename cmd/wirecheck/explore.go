@@ -46,8 +46,8 @@ Where they run elsewhere (a server in a container) explore cannot see that: use
 --think and --sessions. Then it waits so long for a client that sends nothing.
 
 --join shares the runs with all processes that name the same server and the same
---fleet. Each one needs the command and a test database of its own, with the same
-rows. All print what one process would have found. The first one's settings
+--fleet. Each one needs the command and a test database of its own, with the
+same rows. All print what one process would have found. The first one's settings
 count for all. A process may be killed: another one goes on with its run.
 
 Exit status: that of the command, if it failed; else 0 nothing found, 1

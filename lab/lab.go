@@ -37,8 +37,8 @@ type Config struct {
 	After string
 	// Ended, if set, is called when all steps are done and all transactions have ended, before the final queries.
 	Ended func()
-	// Invariants are queries that are executed before the first step, and when all transactions have ended (Result.Invariants).
-	Invariants []string
+	// Invariants are looked at before the first step, and when all transactions have ended (Result.Invariants).
+	Invariants []Invariant
 	// Hidden tells the names of columns that are not the scenario's, and not shown.
 	Hidden func(column string) bool
 	// Aside executes setups past Target's proxy: what it watches begins with the sessions. It must know rows that it has not seen

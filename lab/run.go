@@ -47,7 +47,8 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 			}
 		}
 	}
-	if err := l.readBefore(ctx, r); err != nil {
+	var err error
+	if r.Invariants, err = ReadBefore(ctx, l.side, l.config.Invariants); err != nil {
 		return nil, err
 	}
 	if pin := l.config.Backend.Lab.Pin; pin != "" {
@@ -190,7 +191,7 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 	if l.config.Ended != nil {
 		l.config.Ended()
 	}
-	if err := l.readAfter(ctx, r); err != nil {
+	if err := ReadAfter(ctx, l.side, r.Invariants); err != nil {
 		return err
 	}
 	for _, sql := range spec.Finals() {

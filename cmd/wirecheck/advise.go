@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/configs"
+	"wirecheck/lab"
 	"wirecheck/lab/explore"
 )
 
@@ -16,6 +17,7 @@ func newAdviseCommand(c *common) *cobra.Command {
 	var unit unitFlags
 	var fleet fleetFlags
 	var budget time.Duration
+	var invariants []string
 	cmd := &cobra.Command{
 		Use:   "advise TRACE",
 		Short: "Say which isolation level or remedy each kind of transaction needs",
@@ -63,6 +65,10 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 				defer b.Close()
 				o.Fleet = f
 			}
+			var err error
+			if o.Invariants, err = lab.ParseInvariants(invariants); err != nil {
+				return err
+			}
 			o.Requests, o.Auto, o.Judging = unit.unit == unitRequest, unit.unit == configs.Units[0], c.judging()
 			a, err := explore.Advise(cmd.Context(), args[0], o, budget)
 			c.clearProgress()
@@ -101,6 +107,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 	flags.DurationVar(&budget, "budget", 10*time.Minute, "how long advise may take; it prints what it has not tried")
 	unit.flag(flags)
 	fleet.flags(flags)
+	invariantFlag(flags, &invariants, "each interleaving")
 	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show what goes wrong, and the whole report")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/fleet/work"
+	"wirecheck/lab"
 	"wirecheck/live/control"
 	"wirecheck/scheduler"
 	"wirecheck/scheduler/search"
@@ -29,8 +30,9 @@ in the database itself. The command gets the address of the server itself in the
 same variables. MariaDB and MySQL need --reset; use --reset true if the test
 makes its own state.
 
-explore stops at the first run in which the command fails or the oracle finds
-something (see --baseline). Then it looks for a schedule that fails in the same
+explore stops at the first run in which the command fails, the oracle finds
+something (see --baseline), or an --invariant is broken: a query that must give
+no rows behind the run or, with same: in front of it, the same rows as before. Then it looks for a schedule that fails in the same
 way with as few switches of session as possible, prints it, and saves it in a
 file. wirecheck explore --schedule FILE runs that schedule again.
 
@@ -63,10 +65,12 @@ type exploreFlags struct {
 	limit, think                           time.Duration
 	sessions                               int
 	fleet                                  fleetFlags
+	texts                                  []string // of the invariants
+	invariants                             []lab.Invariant
 }
 
 // exploreSettings are the flags of explore that all processes of a fleet have in common.
-var exploreSettings = []string{"seed", "runs", "strategy", "shrink-runs", "limit", "think", "sessions", "unit", "unit-gap", "request-tag", "min-coverage"}
+var exploreSettings = []string{"seed", "runs", "strategy", "shrink-runs", "limit", "think", "sessions", "invariant", "unit", "unit-gap", "request-tag", "min-coverage"}
 
 func newExploreCommand(c *common) *cobra.Command {
 	var f exploreFlags
@@ -92,12 +96,16 @@ func newExploreCommand(c *common) *cobra.Command {
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long a run may take; then the command has failed")
 	flags.DurationVar(&f.think, "think", 0, "wait so long for a client that sends nothing, wherever it runs; 0: until the command's processes sleep")
 	f.fleet.flags(flags)
+	invariantFlag(flags, &f.texts, "each run")
 	flags.IntVar(&f.sessions, "sessions", 0, "with --think: clients that the first decision waits for (default 2)")
 	return cmd
 }
 
 // check says what is wrong with the flags.
-func (f *exploreFlags) check() error {
+func (f *exploreFlags) check() (err error) {
+	if f.invariants, err = lab.ParseInvariants(f.texts); err != nil {
+		return err
+	}
 	word, _, _ := strings.Cut(f.strategy, ":")
 	switch {
 	case len(f.upstream) > 1:
@@ -113,7 +121,7 @@ func (f *exploreFlags) check() error {
 	if f.strategy == "all" {
 		return nil
 	}
-	_, err := control.Strategy(f.strategy, control.UsualSteps, func(int) int { return 0 })
+	_, err = control.Strategy(f.strategy, control.UsualSteps, func(int) int { return 0 })
 	return err
 }
 
@@ -174,6 +182,10 @@ func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFl
 		}
 		b, joined, err := f.fleet.with(ctx, c, cmd, exploreSettings)
 		if err != nil {
+			return err
+		}
+		if f.invariants, err = lab.ParseInvariants(f.texts); err != nil { // the fleet's
+			b.Close()
 			return err
 		}
 		defer b.Close()

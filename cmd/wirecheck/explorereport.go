@@ -70,10 +70,17 @@ func (e *explored) text(out io.Writer, c *common) {
 		return
 	}
 	what := "the command " + o.why
-	if o.exit == 0 {
+	switch {
+	case o.exit != 0:
+	case len(o.result.Findings) == 0:
+		what = "it breaks an invariant"
+	default:
 		what = "wirecheck found something"
 	}
 	fmt.Fprintf(out, "run %d: %s\n", e.number, what)
+	for _, why := range o.broken {
+		fmt.Fprintf(out, "invariant broken: %s\n", why)
+	}
 	if o.exit != 0 && o.said != "" {
 		fmt.Fprintf(out, "the command wrote:\n%s", indented(o.said))
 	}
@@ -131,6 +138,7 @@ func (e *explored) json(w io.Writer, args []string) error {
 		Exit     int      `json:"exit"`
 		Why      string   `json:"why,omitempty"`
 		Said     string   `json:"said,omitempty"`
+		Broken   []string `json:"broken,omitempty"`
 		Switches int      `json:"switches"`
 		From     int      `json:"switches_at_first"`
 		Smaller  int      `json:"runs_for_smaller"`
@@ -152,7 +160,7 @@ func (e *explored) json(w io.Writer, args []string) error {
 	shown := e.least
 	if o := e.failed; o != nil {
 		shown = o
-		v.Failed = &failure{e.number, o.exit, o.why, o.said, search.Switches(o.run.Order()), e.from, e.smaller, e.again,
+		v.Failed = &failure{e.number, o.exit, o.why, o.said, o.broken, search.Switches(o.run.Order()), e.from, e.smaller, e.again,
 			strings.Split(strings.TrimSpace(o.schedule), "\n"), e.file, ""}
 		if e.file != "" {
 			v.Failed.Command = repeatCommand(args, e.file)

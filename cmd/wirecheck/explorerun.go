@@ -18,6 +18,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/configs"
+	"wirecheck/lab"
 	"wirecheck/live"
 	"wirecheck/live/control"
 	"wirecheck/oracle/isolation"
@@ -48,19 +49,22 @@ type outcome struct {
 	run      *search.Run
 	result   report.Result
 	seen     isolation.Coverage
-	exit     int    // exit status of the command
-	why      string // exit != 0: what the command did
-	said     string // the end of what the command wrote
-	schedule string // in the form that --schedule reads
+	exit     int      // exit status of the command
+	why      string   // exit != 0: what the command did
+	said     string   // the end of what the command wrote
+	schedule string   // in the form that --schedule reads
+	broken   []string // the invariants that do not hold behind it, with what their queries gave
 }
 
 // fails reports whether the run is one to stop at.
-func (o *outcome) fails() bool { return o.exit != 0 || errors.Is(status(o.result), exitFound) }
+func (o *outcome) fails() bool {
+	return o.exit != 0 || len(o.broken) > 0 || errors.Is(status(o.result), exitFound)
+}
 
 // failsAs reports whether the run shows what another one shows: an anomaly of the same kind, or the same exit status.
 func (o *outcome) failsAs(other *outcome) bool {
 	if len(other.result.Findings) == 0 {
-		return o.exit == other.exit
+		return o.exit == other.exit && (len(o.broken) > 0) == (len(other.broken) > 0)
 	}
 	for i := range o.result.Findings {
 		for j := range other.result.Findings {
@@ -136,7 +140,48 @@ func (x *explorer) run(ctx context.Context, run *search.Run, title string) (o *o
 	} else if err := x.reset(ctx); err != nil {
 		return nil, err
 	}
-	return x.observe(ctx, d, run, title)
+	return x.watched(ctx, d, run, title)
+}
+
+// watched runs the command between two readings of the invariants.
+func (x *explorer) watched(ctx context.Context, d database, run *search.Run, title string) (o *outcome, err error) {
+	if len(x.f.invariants) == 0 {
+		return x.observe(ctx, d, run, title)
+	}
+	server, err := backends.At(d.direct())
+	if err != nil {
+		return nil, err
+	}
+	read := func(do func(engine.Conn) error) error {
+		conn, err := server.Engine.Connect(ctx, server.Target)
+		if err != nil {
+			return fmt.Errorf("look at the invariants: %w", err)
+		}
+		return errors.Join(do(conn), conn.Close())
+	}
+	var readings []lab.Reading
+	if err := read(func(c engine.Conn) (err error) {
+		readings, err = lab.ReadBefore(ctx, c, x.f.invariants)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if o, err = x.observe(ctx, d, run, title); err != nil {
+		return nil, err
+	}
+	if err := read(func(c engine.Conn) error { return lab.ReadAfter(ctx, c, readings) }); err != nil {
+		return nil, err
+	}
+	for _, r := range readings {
+		why, err := r.Broken()
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			o.broken = append(o.broken, why)
+		}
+	}
+	return o, nil
 }
 
 // reset executes the user's command that makes the first state.

@@ -15,6 +15,11 @@ import (
 	"wirecheck/product"
 )
 
+// invariantFlag adds --invariant, for lab.ParseInvariants. behind says what it is checked behind.
+func invariantFlag(flags *pflag.FlagSet, texts *[]string, behind string) {
+	flags.StringArrayVar(texts, "invariant", nil, "query that must give no rows behind "+behind+", or, as same:SELECT ..., the same rows before and after it; repeatable")
+}
+
 // takes says what of the common flags a command has a use for. Its help shows no others.
 type takes struct {
 	formats  []string // that it gives, the default first; one alone: --format is refused

@@ -104,7 +104,7 @@ func settingOf(flag *pflag.Flag) string {
 }
 
 // adviseSettings are the flags of an advice that all processes of a fleet have in common.
-var adviseSettings = []string{"seed", "infer-schema", "database", "session-sql", "budget", "unit", "unit-gap", "limit"}
+var adviseSettings = []string{"seed", "infer-schema", "database", "session-sql", "invariant", "budget", "unit", "unit-gap", "limit"}
 
 // with makes a command one of a fleet that does the same with the same settings. The caller closes the bus.
 func (f *fleetFlags) with(ctx context.Context, c *common, cmd *cobra.Command, settings []string) (*bus.Bus, *work.Fleet, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/configs"
+	"wirecheck/lab"
 	"wirecheck/lab/explore"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
@@ -26,6 +27,7 @@ type replayFlags struct {
 func newReplayCommand(c *common) *cobra.Command {
 	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var f replayFlags
+	var invariants, whatIf []string
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",
 		Short: "Execute a trace again and find what could have gone wrong",
@@ -37,6 +39,15 @@ from "wirecheck proxy --record" or from "wirecheck trace import".
 With --interleavings, replay also takes transactions that stand close to each
 other in the trace and runs them in other orders, each from the same state. It
 prints the shortest scenario that goes wrong.
+
+--what-if replays the trace as it was, twice, and once more in each variant: at
+another level, with another setting, on another server. It compares what is
+refused, waits, or is answered otherwise, and says of each refusal whether an
+update would have been lost without it.
+
+--invariant is a query that must give no rows or, with same: in front of it, the
+same rows before and after. It is looked at before and behind the replay, and
+before and behind each interleaving.
 
 ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
 URL of a server on which the user may create databases. replay works in a
@@ -60,11 +71,19 @@ print what is known by then.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
+  wirecheck replay shop.wct --snapshot dump.sql --what-if setting=innodb_snapshot_isolation=ON --what-if level=serializable
   wirecheck replay shop.wct --engine mariadb --order off --speed 2 --only user=app --until +10m`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.Invariants, err = lab.ParseInvariants(invariants); err != nil {
+				return err
+			}
 			if err := f.read(&o); err != nil {
 				return err
+			}
+			if len(whatIf) > 0 {
+				return runWhatIf(cmd.Context(), c, o, args[0], whatIf)
 			}
 			return runReplay(cmd.Context(), c, o, args[0], f.failDiverged)
 		},
@@ -86,7 +105,9 @@ print what is known by then.`,
 	flags.IntVar(&o.Window, "window", 20, "combine transactions with fewer than this many others between them")
 	flags.IntVar(&o.Groups, "groups", 200, "run at most this many combinations of transactions")
 	f.unit.flag(flags)
+	flags.StringArrayVar(&whatIf, "what-if", nil, "replay it as it was and also so: level=LEVEL, setting=NAME=VALUE, engine=ENGINE, several with commas between; repeatable")
 	leastFlag(flags, &o.MinCoverage)
+	invariantFlag(flags, &invariants, "the replay and each interleaving")
 	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")

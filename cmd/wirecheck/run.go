@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/lab/suite"
@@ -68,12 +69,9 @@ neither a condition failed(STEP) nor the stored result has.`,
 				}
 				f.Mode = mode
 			}
-			for _, text := range invariants {
-				i, err := suite.ParseInvariant(text)
-				if err != nil {
-					return err
-				}
-				f.Invariants = append(f.Invariants, i)
+			var err error
+			if f.Invariants, err = lab.ParseInvariants(invariants); err != nil {
+				return err
 			}
 			if len(invariants) > 0 && (c.format == "isolationtester" || c.format == "matrix" || c.format == "markdown") {
 				return fmt.Errorf("--invariant is not for --format %s: use text, json, junit or html", c.format)
@@ -89,7 +87,7 @@ neither a condition failed(STEP) nor the stored result has.`,
 	flags.StringSliceVar(&f.Engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
 	flags.StringSliceVar(&f.Levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
 	flags.StringVar(&f.Oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
-	flags.StringArrayVar(&invariants, "invariant", nil, "query that must give no rows behind each permutation, or, as same:SELECT ..., the same rows before and after it; repeatable")
+	invariantFlag(flags, &invariants, "each permutation")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.Out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")

@@ -33,6 +33,7 @@ type Advice struct {
 	Executed    int           `json:"interleavings"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Undecided   string        `json:"undecided,omitempty"`
+	Broken      []string      `json:"broken,omitempty"` // the invariants that the replay in the recorded order broke, with what their queries gave
 
 	until   time.Time
 	budget  time.Duration
@@ -179,6 +180,7 @@ func (a *Advice) Text(to io.Writer) error {
 	fmt.Fprintf(w, "%s on %s %s: %s of %s; pairs that share tables: %d; interleavings executed: %d, in %v\n\n", a.Trace, a.title, a.Version,
 		prose.Count(a.Units, a.unit), prose.Count(len(a.Shapes), "shape"), len(a.Pairs), a.Executed, a.Elapsed.Round(time.Second))
 	a.table(w)
+	broken(w, a.Broken)
 	pairs := slices.DeleteFunc(a.all(), func(p *Pair) bool {
 		o := p.at(p.Level)
 		return o.Wrong+o.Possible == 0 && o.Deadlock == nil
@@ -265,6 +267,9 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 			fmt.Fprintf(w, "  the application might have prevented it: %s\n", shown.Mark)
 		}
 	}
+	for _, b := range own.Breaches {
+		fmt.Fprint(w, b.text(a.Engine, own.Tried))
+	}
 	if c := own.Deadlock; c != nil {
 		fmt.Fprintf(w, "  deadlock in %s: ", prose.Count(c.Count, "interleaving"))
 		for i, order := range c.Orders {
@@ -288,7 +293,7 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 		fmt.Fprintf(w, "  no remedy is proven; tried: %s\n", strings.Join(texts(p.Tried), "; "))
 	}
 	if shown != nil && shown.Kept != "" {
-		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", shown.Kept, a.Engine)
+		fmt.Fprintf(w, "  shown by: %s\n", shown.again(shown.Kept, a.Engine))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
 	"wirecheck/product"
+	"wirecheck/trace"
 )
 
 // adviser is one run of wirecheck advise.
@@ -44,6 +45,7 @@ func Advise(ctx context.Context, path string, o Options, budget time.Duration) (
 	}
 	a := r.advising
 	a.Trace, a.Engine, a.Version, a.Undecided = path, r.report.Engine, r.report.Version, r.report.Undecided
+	a.Broken = r.report.Broken
 	a.title, a.product, a.unit, a.Elapsed = r.report.title, product.Of(r.report.Engine), r.o.unit(), time.Since(began)
 	if a.Undecided == "" && len(a.Shapes) == 0 {
 		a.Undecided = "no " + a.unit + " of the trace was replayed as a whole"
@@ -78,7 +80,7 @@ func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) 
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	a.explorer = &explorer{r: r, x: &Explored{}, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
+	a.explorer = &explorer{r: r, x: &Explored{}, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: r.describe(), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, a.close(ctx)) }()
 	limited, cancel := context.WithDeadline(ctx, a.until)
 	defer cancel()
@@ -162,16 +164,19 @@ func weaker(levels []string, a, b string) string {
 }
 
 // shapeName is how people know a shape: its route, or what it does.
-func shapeName(s *replay.Shape) string {
+func shapeName(s *replay.Shape) string { return nameOf(s.Tags, s.Statements()) }
+
+// nameOf names what has these tags and statements without literals.
+func nameOf(tags []trace.Tag, statements []string) string {
 	for _, key := range []string{"route", "controller", "action", "job"} {
-		for _, t := range s.Tags {
+		for _, t := range tags {
 			if strings.EqualFold(t.Key, key) {
 				return t.Value
 			}
 		}
 	}
 	var parts []string
-	for _, st := range s.Statements() {
+	for _, st := range statements {
 		word := strings.ToLower(scenario.FirstWord(st))
 		switch word {
 		case "begin", "start", "commit", "set", "rollback", "end":
@@ -377,6 +382,12 @@ func (a *Advice) keep(dir string) error {
 			if w := o.Shown; err == nil && w != nil && w.Spec != "" {
 				w.Kept = filepath.Join(dir, p.id("-with-")+"-"+strings.ReplaceAll(o.Level, " ", "-")+".spec")
 				err = os.WriteFile(w.Kept, []byte(w.Spec), 0o600)
+			}
+			for i, b := range o.Breaches {
+				if w := b.Shown; err == nil && w.Kept == "" && w.Spec != "" {
+					w.Kept = filepath.Join(dir, fmt.Sprintf("%s-%s-invariant-%d.spec", p.id("-with-"), strings.ReplaceAll(o.Level, " ", "-"), i+1))
+					err = os.WriteFile(w.Kept, []byte(w.Spec), 0o600)
+				}
 			}
 		}
 	}

@@ -36,6 +36,7 @@ type combination struct {
 	serial   map[string]*schedule.Schedule // serial orders, by sessions and the statements' texts
 	named    map[string]*WrongRun          // by what differs: what the oracles call it
 	wrong    bool                          // the recorded order is
+	blamed   map[int]string                // by the number of an invariant that was broken: a serial order that breaks it as well
 }
 
 // sessions names a group's, for people.
@@ -65,7 +66,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 		if !thinned || k.same() {
 			break
 		}
-		if k.g.State.Whole == nil {
+		if k.g.State.Whole == nil || len(k.g.Queries) > 0 {
 			return fmt.Sprintf("%s: they depend on more than %d rows", sessionsOf(k.g), maxStateRows), nil
 		}
 		tables, thinned = k.g.State.Whole, false
@@ -201,7 +202,8 @@ func (k *combination) others(ctx context.Context) error {
 		if result == nil || result.Trouble != nil {
 			continue
 		}
-		if err := k.judge(ctx, p, texts, result, false, mark); err != nil {
+		k.refusals(texts, result)
+		if err := k.weigh(ctx, p, texts, result, false, mark); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -12,9 +12,10 @@ type Explored struct {
 	Left          int      `json:"groups_left,omitempty"`     // beyond --groups
 	TooLong       int      `json:"groups_too_long,omitempty"` // that were ended before all of their orders had run: one took longer than --limit
 	Interleavings int      `json:"interleavings"`
-	Wrong         int      `json:"wrong"`              // of these, in how many something was found
-	Marked        int      `json:"marked,omitempty"`   // with a finding that the application might not have produced
-	Unjudged      []string `json:"unjudged,omitempty"` // why groups could not be judged, the first reasons
+	Wrong         int      `json:"wrong"`                              // of these, in how many something was found
+	Before        int      `json:"invariants_broken_before,omitempty"` // readings of invariants that did not hold before the first statement of their combination
+	Marked        int      `json:"marked,omitempty"`                   // with a finding that the application might not have produced
+	Unjudged      []string `json:"unjudged,omitempty"`                 // why groups could not be judged, the first reasons
 	NotJudged     int      `json:"not_judged,omitempty"`
 	// Unconfirmed are the first of NotShown findings whose own scenario did not show them; they are none.
 	Unconfirmed []string    `json:"unconfirmed,omitempty"`
@@ -24,6 +25,7 @@ type Explored struct {
 	// NoRequests says why requests were asked for and none could be told apart; OneUnit which sessions --unit-gap made one unit of.
 	NoRequests string   `json:"no_requests,omitempty"`
 	OneUnit    []uint64 `json:"one_unit,omitempty"`
+	refusals   *tally   // by shape; nil: nobody compares them
 	planned    int      // groups
 	seen       map[string]*WrongRun
 	runs       map[string]int // interleavings by what the units do
@@ -49,10 +51,13 @@ type WrongRun struct {
 	Spec        string      `json:"spec,omitempty"`
 	Kept        string      `json:"kept,omitempty"`
 	Unprintable string      `json:"unprintable,omitempty"`
-	Copied      bool        `json:"copied,omitempty"` // the last session is a copy of another one, with other values
-	switches    int
-	steps       int
-	shape       string
-	oracles     []string // that show it
-	findings    []oracle.Finding
+	// Invariant is the one that it breaks. Serial is a serial order that breaks it as well.
+	Invariant string `json:"invariant,omitempty"`
+	Serial    string `json:"serial,omitempty"`
+	Copied    bool   `json:"copied,omitempty"` // the last session is a copy of another one, with other values
+	switches  int
+	steps     int
+	shape     string
+	oracles   []string // that show it
+	findings  []oracle.Finding
 }

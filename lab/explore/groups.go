@@ -75,7 +75,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	}
 	// The small ones first: what they show, the larger ones need not tell again.
 	slices.SortStableFunc(groups, func(a, b *replay.Group) int { return len(a.Units) - len(b.Units) })
-	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
+	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: r.describe(), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
 		r.o.Progress(int64(i), int64(len(groups)), "combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
@@ -200,6 +200,7 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	for s.Defined < len(defined) && defined[s.Defined].N < n {
 		s.Defined++
 	}
+	g.Queries = r.queries()
 	s.Tables = g.Needed(tables, r.definitions(defined[:s.Defined]))
 	if len(s.Tables) > 0 {
 		if err := b.ReadRows(ctx, side, s.Tables); err != nil {
@@ -210,7 +211,7 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	for _, t := range s.Tables {
 		rows += len(t.Rows)
 	}
-	if rows > thinRows {
+	if rows > thinRows && (len(g.Queries) == 0 || rows > maxStateRows) { // an invariant speaks of all rows
 		whole := s.Tables
 		if s.Tables, s.Thinned = g.Keep(whole, thinRows, r.dialect()); s.Thinned && rows <= maxStateRows {
 			s.Whole = whole
@@ -321,6 +322,7 @@ func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *
 	if err != nil {
 		return nil, nil, err
 	}
+	config.Invariants = e.r.invariants()
 	config.Backend, config.Target, config.Side = e.r.instance.Engine, target, target
 	l, err := lab.Open(ctx, config)
 	if err != nil {
@@ -340,7 +342,7 @@ func (e *explorer) judges(ctx context.Context, level product.Level, oracles []st
 	if err != nil {
 		return nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.o.Limit}
+	config := lab.Config{Level: level, Case: e.r.o.Limit, Invariants: e.r.invariants()}
 	config.Limits.Stuck = panel.StuckLimit
 	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.o.Judging)
 	if err != nil {
@@ -354,6 +356,9 @@ func (e *explorer) judges(ctx context.Context, level product.Level, oracles []st
 // group runs one group; why says why it could not be judged.
 func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err error) {
 	name := g.Units[0].Level
+	if e.r.o.Level != "" {
+		name = e.r.o.Level
+	}
 	if name == "" {
 		name = e.r.instance.Engine.Default
 	}
@@ -361,7 +366,8 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 	if err != nil {
 		return "", err
 	}
-	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}}
+	g = e.r.varied(g)
+	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}, blamed: map[int]string{}}
 	if k.lab, k.panel, err = e.at(ctx, level); err != nil {
 		return "", err
 	}
@@ -369,7 +375,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 		return why, err
 	}
 	if g.Overlapped {
-		if err := k.judge(ctx, k.recorded, k.texts(), k.base, true, ""); err != nil {
+		if err := k.weigh(ctx, k.recorded, k.texts(), k.base, true, ""); err != nil {
 			return "", err
 		}
 	}

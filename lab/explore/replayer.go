@@ -16,6 +16,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/fleet/work"
 	"wirecheck/history/prose"
+	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
@@ -52,6 +53,9 @@ type Options struct {
 	Auto     bool          // units are requests if the trace tells them apart
 	UnitGap  time.Duration // transactions without tags that follow each other within this time are one request
 
+	// Invariants are looked at before and behind the replay, and before and behind each interleaving.
+	Invariants []lab.Invariant
+
 	MinCoverage float64 // share of the statements that must be seen exactly
 
 	Out     string // folder for scenarios that show what was found; empty: none
@@ -59,6 +63,14 @@ type Options struct {
 	Compare string // a dump of the database after the last statement; empty: none
 
 	Fleet *work.Fleet // with which an advice shares its trials; nil: none. All processes of it have the same options
+	// Instance is the server, which stays open; nil: Engine names it. Level is the level of all transactions, as product.Level.History, whatever the trace
+	// says; empty: those of the trace. Settings hold in all sessions. Trail notes the replay; nil: nobody compares it.
+	Instance  *backends.Instance
+	Level     string
+	Settings  []Setting
+	Trail     *replay.Trail
+	units     *replay.Collector // that are run in other orders in place of those that this replay brought; nil: none, and generated is theirs
+	generated *replay.Generated
 
 	Choose   func() uint64                                       // gives a seed where judging has none
 	Progress func(done, total int64, format string, args ...any) // shows how far the replay has come
@@ -93,6 +105,9 @@ type replayer struct {
 	victims   bool
 	generated *replay.Generated // what the statements of the units have of the replay's values
 	made      map[string]bool   // definitions of the trace that were executed before it
+	units     *replay.Collector // that this replay brought, and their values
+	own       *replay.Generated
+	readings  []lab.Reading // of the invariants
 	// wanted is the finding for which a scenario is made; nil: all that is found.
 	wanted *oracle.Finding
 	// advising gets the advice; nil: nobody asks for any.
@@ -114,29 +129,16 @@ func Run(ctx context.Context, path string, o Options) (*Report, error) {
 // execute looks at the trace, starts what is needed, replays, and stops it again.
 func (r *replayer) execute(ctx context.Context) (err error) {
 	o := r.o
-	if r.filter, err = parseFilter(o.Only); err != nil {
+	name, err := r.look()
+	if err != nil {
 		return err
 	}
-	if r.survey, err = replay.Look(r.open); err != nil {
-		return err
-	}
-	if r.survey.Statements == 0 {
-		return fmt.Errorf("%s %w", r.path, ErrEmpty)
-	}
-	if err := r.survey.Of(o.Product); err != nil {
-		return err
-	}
-	name := o.Engine
-	if name == "" {
-		if len(r.survey.Products) == 0 {
-			return errors.New("the trace does not say which product it is of: name one with --engine")
+	if r.instance = o.Instance; r.instance == nil {
+		if r.instance, err = backends.Open(ctx, name); err != nil {
+			return err
 		}
-		name = r.survey.Products[0]
+		defer func() { err = errors.Join(err, r.instance.Close()) }()
 	}
-	if r.instance, err = backends.Open(ctx, name); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.instance.Close()) }()
 	if err := r.sameDialect(); err != nil {
 		return err
 	}
@@ -251,12 +253,18 @@ func (r *replayer) accounts(ctx context.Context) error {
 		if user == r.target.User {
 			continue
 		}
-		if err := engine.Exec(ctx, conn, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER"); err != nil {
+		there, err := engine.Query(ctx, conn, "SELECT 1 FROM pg_roles WHERE rolname = '"+strings.ReplaceAll(user, "'", "''")+"'")
+		if err == nil && len(there) == 0 { // another replay on this server may have made it
+			err = engine.Exec(ctx, conn, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER")
+		}
+		if err != nil {
 			return errors.Join(err, conn.Close())
 		}
 	}
 	return conn.Close()
 }
+
+func (r *replayer) describe() lab.Describe { return panel.Describer(r.instance.Engine) }
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
@@ -316,8 +324,8 @@ func (r *replayer) config() (replay.Config, error) {
 	}
 	r.left = map[string]int{}
 	c := replay.Config{
-		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: r.o.Order, Speed: r.o.Speed,
-		Limits: replay.Limits{Statement: r.o.Limit}, Confined: !r.private(), Until: until, Made: r.made,
+		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(r.describe()), Order: r.o.Order, Speed: r.o.Speed,
+		Limits: replay.Limits{Statement: r.o.Limit}, Confined: !r.private(), Until: until, Made: r.made, Level: r.o.Level,
 		Keep: func(id uint64, s *trace.Session) bool {
 			if !r.filter.keeps(id, s) {
 				return false
@@ -333,9 +341,10 @@ func (r *replayer) config() (replay.Config, error) {
 			if r.private() && r.postgres() && s.User != "" && s.User != r.target.User {
 				sql = append(sql, "SET SESSION AUTHORIZATION "+quoteName(s.User))
 			}
-			return append(sql, r.o.Session...)
+			return append(append(sql, r.o.Session...), r.settings()...)
 		},
 	}
+	c.Settings = r.settingNames()
 	if r.proxy != nil {
 		c.Target = r.proxy.Through(r.target)
 	}
@@ -351,7 +360,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.Victims = r.victims
+	config.Victims = r.victims && !slices.ContainsFunc(config.Settings, func(name string) bool { return name == "deadlock_timeout" })
 	r.generated = replay.NewGenerated(r.dialect())
 	config.Generated = r.generated
 	units := replay.NewCollector(maxUnits)
@@ -364,9 +373,24 @@ func (r *replayer) run(ctx context.Context) error {
 		w.add(s)
 		units.Add(s)
 		lacking.add(s, traits)
+		if r.o.Trail != nil {
+			r.o.Trail.Done(s)
+		}
+	}
+	if r.o.Trail != nil {
+		config.Before = func(_ context.Context, s *replay.Step) error {
+			r.o.Trail.Sent(s)
+			return nil
+		}
+	}
+	if err := r.before(ctx); err != nil {
+		return err
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	r.o.Progress(0, 0, "")
+	if r.o.Trail != nil {
+		r.o.Trail.Finish()
+	}
 	if err != nil && (ctx.Err() == nil || result == nil || result.Statements == 0) {
 		return err
 	}
@@ -389,13 +413,17 @@ func (r *replayer) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.finish(ctx); err != nil {
+	if err := errors.Join(r.after(ctx), r.finish(ctx)); err != nil {
 		return err
 	}
 	if r.report.Undecided = r.undecided(ctx); r.o.Replayed != nil {
 		if err := r.o.Replayed(&r.report); err != nil {
 			return err
 		}
+	}
+	r.units, r.own = units, r.generated
+	if r.o.units != nil { // those of the replay as it was: here, some may have been refused
+		units, r.generated = r.o.units, r.o.generated
 	}
 	if r.advising != nil {
 		return r.advise(ctx, units)

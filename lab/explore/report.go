@@ -36,6 +36,7 @@ type Report struct {
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
 
 	Explored *Explored `json:"explored,omitempty"`
+	Broken   []string  `json:"broken,omitempty"` // the invariants that the replay in the recorded order broke, with what their queries gave
 	Tables   []Table   `json:"tables,omitempty"`
 
 	judged  *live.Result
@@ -63,7 +64,7 @@ func (p *Report) HTML(w io.Writer) error {
 				item.Where[0] = "the order of the trace, sessions " + sessionList(a.Sessions)
 			}
 			if a.Kept != "" {
-				item.Again = []string{"wirecheck run " + a.Kept + " --engine " + p.Engine}
+				item.Again = []string{a.again(a.Kept, p.Engine)}
 			}
 			for i := range a.findings {
 				item.Finding = a.findings[i]
@@ -140,6 +141,7 @@ func (p *Report) Replayed(to io.Writer) error {
 	}
 	p.divergence(w, &x.Divergence)
 	p.tables(w)
+	broken(w, p.Broken)
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", prose.Count(x.Deviated, "time"))
 		for i, d := range x.Deviations {
@@ -214,6 +216,9 @@ func (p *Report) explored(w io.Writer, x *Explored) {
 	if x.Left > 0 {
 		fmt.Fprintf(w, "combinations not run: %d (--groups)\n", x.Left)
 	}
+	if x.Before > 0 {
+		fmt.Fprintf(w, "invariants that did not hold before a combination began, and so were not judged there: %d\n", x.Before)
+	}
 	if x.TooLong > 0 {
 		fmt.Fprintf(w, "combinations ended before all of their orders had run: %d (one took longer than --limit %v)\n", x.TooLong, p.options.Limit)
 	}
@@ -249,6 +254,9 @@ func (p *Report) wrong(w io.Writer, a *WrongRun, spec bool) {
 		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, prose.Count(a.Runs, "other interleaving"))
 	}
 	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), p.options.unit()+"s", sessionList(a.Sessions), tagText(a.Tags), where)
+	if a.Invariant != "" {
+		fmt.Fprintf(w, "  %s\n", a.blame())
+	}
 	if len(a.Tables) > 0 {
 		fmt.Fprintf(w, "  on      %s\n", strings.Join(a.Tables, ", "))
 	}
@@ -264,11 +272,11 @@ func (p *Report) wrong(w io.Writer, a *WrongRun, spec bool) {
 	}
 	switch {
 	case a.Kept != "":
-		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, p.Engine)
+		fmt.Fprintf(w, "  shown by: %s\n", a.again(a.Kept, p.Engine))
 	case a.Spec != "" && !spec:
 		fmt.Fprintln(w, "  its scenario: --out FOLDER")
 	case a.Spec != "":
-		fmt.Fprintf(w, "  the shortest one, for wirecheck run:\n\n    %s\n", strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
+		fmt.Fprintf(w, "  the shortest one, for %s:\n\n    %s\n", a.again("FILE", p.Engine), strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
 	default:
 		fmt.Fprintf(w, "  it cannot be written as a scenario file: %s\n", a.Unprintable)
 	}
@@ -363,7 +371,7 @@ func counted(w io.Writer, what string, m map[string]int) {
 
 // Found reports whether something was found.
 func (p *Report) Found() bool {
-	return len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0
+	return len(p.Findings)+len(p.Broken) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0
 }
 
 // Diverged reports whether an answer differs from the trace's, or a table from the dump with which it was compared.

@@ -31,7 +31,9 @@ type Outcome struct {
 	Untried string    `json:"untried,omitempty"`
 	Shown   *WrongRun `json:"shown,omitempty"`    // the shortest that goes wrong
 	Maybe   *WrongRun `json:"possibly,omitempty"` // the shortest that might
-	level   product.Level
+	// Breaches are the invariants that interleavings break.
+	Breaches []*Breach `json:"invariants,omitempty"`
+	level    product.Level
 }
 
 // Cycle is a deadlock that was executed: each session's locking statements up to it, the last of which waits.
@@ -65,6 +67,7 @@ func (o *Outcome) add(p *Outcome) {
 			o.Found = append(o.Found, name)
 		}
 	}
+	o.addBreaches(p)
 	if o.Deadlock == nil {
 		o.Deadlock = p.Deadlock
 	} else if p.Deadlock != nil {
@@ -94,7 +97,7 @@ const (
 func (e *explorer) trial(ctx context.Context, m replay.Meeting, level product.Level, show bool) (*Outcome, error) {
 	o := &Outcome{Level: level.History, Refused: map[string]int{}, level: level}
 	g := m.Unbound()
-	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}}
+	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}, blamed: map[int]string{}}
 	var err error
 	if k.lab, k.panel, err = e.at(ctx, level); err != nil {
 		return nil, err
@@ -232,6 +235,15 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 	if mark == "" {
 		mark = k.stopped(result)
 	}
+	before := o.Wrong + o.Possible
+	if err := k.compare(ctx, p, texts, result, mark, o, show); err != nil {
+		return err
+	}
+	return k.breakTrial(ctx, p, texts, result, mark, o, o.Wrong+o.Possible == before, show)
+}
+
+// compare asks whether an interleaving was serializable, and counts it if it was not.
+func (k *combination) compare(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, mark string, o *Outcome, show bool) (err error) {
 	spec, perm := k.with(texts, p)
 	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), Runs: 1}
 	j, masks := serial.Judgement{}, k.masks

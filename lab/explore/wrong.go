@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/history/prose"
+	"wirecheck/lab"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -82,7 +83,7 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 			}
 		}
 	}
-	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Tables, k.g.Shape)
+	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Invariant, w.Tables, k.g.Shape)
 	old := x.seen[key]
 	if old != nil {
 		w.Wrong = old.Wrong
@@ -152,7 +153,14 @@ func (k *combination) print(ctx context.Context, w *WrongRun, spec *scenario.Spe
 	if err != nil {
 		return "", err
 	}
-	if len(d.Findings()) == 0 {
+	shows := len(d.Findings()) > 0
+	if w.Invariant != "" {
+		shows = slices.ContainsFunc(d.Result.Invariants, func(r lab.Reading) bool {
+			why, err := r.Broken()
+			return err == nil && why != "" && r.String() == w.Invariant
+		})
+	}
+	if !shows {
 		return "executed by itself it shows nothing", nil
 	}
 	return "", nil

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,6 +149,9 @@ func (g *Group) words() map[string]bool {
 				all[w] = true
 			}
 		}
+	}
+	for _, sql := range g.Queries {
+		maps.Copy(all, words(sql))
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
@@ -350,6 +351,9 @@ func (k *pacer) took(o outcome) {
 	if o.step.Statement != nil {
 		m.open = o.step.Answer.After.InTransaction()
 		m.gone = o.step.Lost != nil
+		begins, ends := o.step.boundary()
+		m.cut = m.cut || o.step.Answer.Err != nil && o.step.Outcome.Effect == answer.EffectRolledBack && o.step.Answer.Before.InTransaction() &&
+			o.step.Statement.Error == nil && !begins && !ends
 	} else {
 		m.gone, m.open = true, false
 		close(m.orders)

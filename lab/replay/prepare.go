@@ -2,6 +2,7 @@ package replay
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,12 +90,19 @@ func (p *preparer) prepare(s *Step) {
 	if s.Skip = p.refused(st.SQL, s.verbs); s.Skip != "" {
 		return
 	}
+	if p.overridden(st.SQL, s.verbs) {
+		s.Skip = overriddenWhy
+		return
+	}
 	var err error
 	if s.SQL, err = Inline(st, p.dialect); err != nil {
 		s.Skip = err.Error()
 		return
 	}
 	s.SQL = WithoutTags(s.SQL, p.dialect) // they are in Statement.Tags
+	if p.config.Level != "" && slices.ContainsFunc(s.verbs, namesLevel) {
+		s.SQL = levelClause.ReplaceAllString(s.SQL, "")
+	}
 	if p.config.Made[s.SQL] {
 		s.Skip = "--infer-schema has executed it before"
 		return
@@ -109,6 +117,21 @@ func (p *preparer) prepare(s *Step) {
 			}
 		}
 	}
+}
+
+// overriddenWhy is why a statement is not sent that sets what Config sets.
+const overriddenWhy = "it sets what --what-if sets"
+
+// overridden reports whether a statement sets nothing but what the configuration sets.
+func (p *preparer) overridden(sql string, verbs []statement.Statement) bool {
+	if len(verbs) != 1 || strings.Count(sql, "=") > 1 {
+		return false
+	}
+	if c := verbs[0].Control; p.config.Level != "" && c.Verb == statement.ControlLevel && c.Level != "" {
+		return true
+	}
+	m := variable.FindStringSubmatch(sql)
+	return m != nil && (p.config.Level != "" && anyLevel.MatchString(m[1]) || slices.ContainsFunc(p.config.Settings, func(name string) bool { return strings.EqualFold(name, m[1]) }))
 }
 
 func (p *preparer) describe(sql string) []statement.Statement {

@@ -64,6 +64,10 @@ type Config struct {
 	Setup func(s *trace.Session) []string
 	// Confined refuses statements that name another database or the server itself: it is somebody else's server.
 	Confined bool
+	// Level is the level of all transactions, as history.Event.Level, whatever the trace says; empty: those of the trace. Settings are the names of settings
+	// that Setup gives: statements of the trace that set them are left out, and so are those that set the level, if Level is set.
+	Level    string
+	Settings []string
 	// Made are statements that were executed before, by their texts (InferSchema).
 	Made map[string]bool
 	// Keep chooses sessions; nil: all.

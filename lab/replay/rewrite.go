@@ -45,14 +45,30 @@ func (g *Group) Unbound() *Group {
 			return len(s.verbs) == 1 && s.verbs[0].Control.Verb == statement.ControlLevel && s.verbs[0].Control.Level != ""
 		})
 		for _, s := range c.Steps {
-			if slices.ContainsFunc(s.verbs, func(v statement.Statement) bool {
-				return v.Control.Verb == statement.ControlBegin && v.Control.Level != ""
-			}) {
+			if slices.ContainsFunc(s.verbs, namesLevel) {
 				s.SQL = levelClause.ReplaceAllString(s.SQL, "")
 			}
 		}
 		return c
 	})
+}
+
+// Set gives the group with settings with which each session begins, and without those of its own that set the same.
+func (g *Group) Set(names, statements []string) *Group {
+	return g.with(func(_ int, u *Unit) *Unit {
+		c := u.copied()
+		own := slices.DeleteFunc(slices.Clone(u.Setup), func(sql string) bool {
+			m := variable.FindStringSubmatch(sql)
+			return m != nil && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, m[1]) })
+		})
+		c.Setup = append(slices.Clone(statements), own...)
+		return c
+	})
+}
+
+// namesLevel reports whether a statement begins a transaction at a level that it names.
+func namesLevel(v statement.Statement) bool {
+	return v.Control.Verb == statement.ControlBegin && v.Control.Level != ""
 }
 
 // Read is a plain read that a unit could do with a lock.

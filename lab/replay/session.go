@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/statement"
 )
 
 // session is one connection.
@@ -22,6 +23,25 @@ type session struct {
 	last     *Step
 	lastDone time.Time
 	gone     bool // its connection is
+	cut      bool // the server has ended its transaction, and had not in the trace
+}
+
+// EndedBefore is why the rest of a transaction is not sent: without it, its statements would be transactions of their own, which no application sends.
+const EndedBefore = "the server had refused its transaction, which it had not in the trace"
+
+// boundary reports whether a statement begins a transaction, or does what ends one by itself, and whether it ends one.
+func (s *Step) boundary() (begins, ends bool) {
+	for _, v := range s.verbs {
+		switch v.Control.Verb {
+		case statement.ControlBegin:
+			begins = true
+		case statement.ControlCommit, statement.ControlRollback:
+			ends = true
+		default:
+			begins = begins || v.Ends
+		}
+	}
+	return begins, ends
 }
 
 // outcome is what a session tells when a step is done.
@@ -44,6 +64,14 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 		}
 		k.finish(s)
 		return nil
+	}
+	if m != nil && m.cut && s.Statement != nil {
+		begins, ends := s.boundary()
+		if m.cut = !begins && !ends; !begins {
+			s.Skip = EndedBefore
+			k.finish(s)
+			return nil
+		}
 	}
 	if m == nil {
 		m = &session{id: s.Session, orders: make(chan *Step, 1)}
@@ -86,10 +114,12 @@ func (k *pacer) connect(ctx context.Context, m *session, s *Step) error {
 	m.conn = conn
 	k.result.Backends[conn.ID()] = m.id
 	var setup []string
-	if s.info != nil && s.info.Level != "" {
-		if sql, ok := levelOf(k.config.Backend, s.info.Level); ok {
-			setup = append(setup, sql)
-		}
+	level := k.config.Level
+	if level == "" && s.info != nil {
+		level = s.info.Level
+	}
+	if sql, ok := levelOf(k.config.Backend, level); ok {
+		setup = append(setup, sql)
 	}
 	if k.config.Setup != nil && s.info != nil {
 		setup = append(setup, k.config.Setup(s.info)...)

@@ -390,6 +390,8 @@ type Group struct {
 	Overlapped bool
 	// Start is the place of the first step: the state before it is the group's.
 	Start int
+	// Besides its units, these queries are executed on its state.
+	Queries []string
 	// State is set by who replays: the rows that it needs, and what else brings them back.
 	State *State
 	// Shape is what the units do, whatever the values are.

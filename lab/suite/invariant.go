@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
@@ -16,116 +15,6 @@ import (
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/serial"
 )
-
-// Invariant is a query that says whether the database is as the application wants it.
-type Invariant struct {
-	SQL  string
-	Same bool // it gives the same rows, in any order, before the first step and behind the last one; else it gives none
-}
-
-// samePrefix marks an invariant that compares.
-const samePrefix = "same:"
-
-// ParseInvariant reads "SELECT ..." or "same:SELECT ...".
-func ParseInvariant(text string) (i Invariant, err error) {
-	i.SQL, i.Same = strings.CutPrefix(strings.TrimSpace(text), samePrefix)
-	if i.SQL = strings.TrimSpace(i.SQL); i.SQL == "" {
-		return i, fmt.Errorf("invariant %q: expected a query that must give no rows, or %sSELECT ... for one that must give the same rows before and after", text, samePrefix)
-	}
-	return i, nil
-}
-
-// String is how the flag has it.
-func (i Invariant) String() string {
-	if i.Same {
-		return samePrefix + i.SQL
-	}
-	return i.SQL
-}
-
-// rows are the rows that a query gave, a text each, sorted.
-func (i Invariant) rows(a answer.Answer) ([]string, error) {
-	switch {
-	case a.Err != nil:
-		return nil, fmt.Errorf("invariant %s: the server refuses it: %s", i, a.Err.Message)
-	case len(a.Results) != 1 || a.Results[0].Columns == nil:
-		return nil, fmt.Errorf("invariant %s: it is not one query that gives rows", i)
-	}
-	list := []string{}
-	for _, row := range a.Results[0].Rows {
-		var values []string
-		for _, v := range row {
-			if v == nil {
-				values = append(values, "NULL")
-			} else {
-				values = append(values, string(v))
-			}
-		}
-		list = append(list, strings.Join(values, "|"))
-	}
-	slices.Sort(list)
-	return list, nil
-}
-
-// maxBrokenRows is how many rows are shown.
-const maxBrokenRows = 3
-
-// broken says how an execution broke the invariant; empty: it did not.
-func (i Invariant) broken(r lab.Reading) (string, error) {
-	before, err := i.rows(r.Before)
-	if err != nil {
-		return "", err
-	}
-	after, err := i.rows(r.After)
-	if err != nil {
-		return "", err
-	}
-	shown := func(list []string) string {
-		if len(list) == 0 {
-			return "no rows"
-		}
-		more := ""
-		if len(list) > maxBrokenRows {
-			more = fmt.Sprintf(" and %d more", len(list)-maxBrokenRows)
-		}
-		return strings.Join(list[:min(len(list), maxBrokenRows)], ", ") + more
-	}
-	switch {
-	case i.Same && !slices.Equal(before, after):
-		return fmt.Sprintf("%s: before: %s; after: %s", i.SQL, shown(before), shown(after)), nil
-	case !i.Same && len(before) > 0:
-		return "", fmt.Errorf("invariant %s: it does not hold before the first step: it gives %s", i, shown(before))
-	case !i.Same && len(after) > 0:
-		return fmt.Sprintf("%s: it gives %s", i.SQL, shown(after)), nil
-	}
-	return "", nil
-}
-
-// broke says which invariants an execution broke, by their numbers. Nothing is said of one that did not come to its end.
-func (o *Options) broke(r *lab.Result) (map[int]string, error) {
-	broken := map[int]string{}
-	if r.Trouble != nil || r.Crashed {
-		return broken, nil
-	}
-	for i, inv := range o.Invariants {
-		why, err := inv.broken(r.Invariants[i])
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			broken[i] = why
-		}
-	}
-	return broken, nil
-}
-
-// queries are those of the invariants.
-func (o *Options) queries() (list []string) {
-	for _, i := range o.Invariants {
-		list = append(list, i.SQL)
-	}
-	return list
-}
 
 // BrokenInvariant is an invariant that permutations of one scenario at one level break.
 type BrokenInvariant struct {
@@ -146,7 +35,7 @@ type breaks struct {
 
 // note adds what a permutation broke.
 func (k *breaks) note(p *scenario.Permutation, r *lab.Result) (texts []string, err error) {
-	broken, err := k.o.broke(r)
+	broken, err := r.Broken()
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +99,7 @@ func (k *breaks) blame(ctx context.Context, b *panel.Panel, spec *scenario.Spec)
 			untried = fmt.Sprintf("the order %s did not come to its end", strings.Join(names, ", "))
 			continue
 		}
-		broken, err := k.o.broke(r)
+		broken, err := r.Broken()
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Engines, Levels []string
 	Oracles         string
-	Invariants      []Invariant
+	Invariants      []lab.Invariant
 	Mode            scenario.Mode // of permutations, where it is given
 	Limit           time.Duration // of one permutation
 	Out             string        // folder for scenarios that show what was found
@@ -247,7 +247,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		o.Database = "isolation_regression" // some of PostgreSQL's specs name it
 	}
 	b, err := panel.Open(ctx, s, lab.Config{
-		Level: level, Case: r.o.Limit, Reset: r.resetFor(spec, mode), Invariants: r.o.queries(),
+		Level: level, Case: r.o.Limit, Reset: r.resetFor(spec, mode), Invariants: r.o.Invariants,
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
 		Keep:        r.o.Format == "isolationtester",

@@ -308,10 +308,11 @@ func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *
 	config := lab.Config{Level: level, Case: e.r.o.Limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = panel.StuckLimit
 	if p.Isolation || len(p.Judges) > 0 {
-		if e.panels[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.o.Judging); err != nil {
+		b, err := panel.Open(ctx, e.r.instance, config, p, e.r.o.Judging)
+		if err != nil {
 			return nil, nil, err
 		}
-		e.panels[level.History].Attempts = 0
+		b.Attempts, e.panels[level.History] = 0, b
 	}
 	if e.owner == nil {
 		if e.owner, err = engine.OpenLabs(ctx, e.r.instance.Engine, e.r.instance.Target); err != nil {

@@ -67,7 +67,7 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 	}
 	if m != nil && m.cut && s.Statement != nil {
 		begins, ends := s.boundary()
-		if m.cut = !begins && !ends; !begins {
+		if m.cut = !begins && !ends; m.cut {
 			s.Skip = EndedBefore
 			k.finish(s)
 			return nil

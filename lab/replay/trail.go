@@ -35,6 +35,7 @@ type Txn struct {
 	Steps   []*Noted
 	Shape   string // its statements as the trace has them, without literals; Finish sets it
 	ended   int    // the event at which the server committed it; 0: it did not
+	lost    bool   // the server has ended it with an error
 }
 
 // Noted is a step and when it was sent and done, by the number of the event.
@@ -80,10 +81,11 @@ func (t *Trail) Done(s *Step) {
 		return
 	}
 	x.Steps = append(x.Steps, n)
-	if n.sent > 0 && !s.failed() && s.Outcome.Effect == answer.EffectNone && !s.Answer.After.InTransaction() && !rollsBack(s.SQL) {
+	x.lost = x.lost || s.Answer.Err != nil && s.Outcome.Effect == answer.EffectRolledBack
+	if !x.lost && n.sent > 0 && !s.failed() && s.Outcome.Effect == answer.EffectNone && !s.Answer.After.InTransaction() && !rollsBack(s.SQL) {
 		x.ended = n.done
 	}
-	if t.like == nil && !n.Cut() && (n.sent == 0 && len(x.Steps) == 1 || n.sent > 0 && !s.Answer.After.InTransaction()) {
+	if t.like == nil && t.open[s.Session] == x && (n.sent == 0 && len(x.Steps) == 1 || n.sent > 0 && !s.Answer.After.InTransaction()) {
 		delete(t.open, s.Session)
 		t.keep(x)
 	}
@@ -105,8 +107,10 @@ func (t *Trail) txn(n *Noted) *Txn {
 		}
 		return x
 	}
-	if n.Cut() {
-		return t.last[id]
+	if last := t.last[id]; n.Cut() {
+		return last
+	} else if _, ends := n.boundary(); ends && last != nil && last.lost && t.open[id] == nil && !n.Answer.Before.InTransaction() {
+		return last // the application's own end of what the server had ended
 	}
 	if x := t.open[id]; x != nil && (n.sent == 0 || n.Answer.Before.InTransaction()) {
 		return x

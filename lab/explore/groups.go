@@ -200,7 +200,7 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	for s.Defined < len(defined) && defined[s.Defined].N < n {
 		s.Defined++
 	}
-	g.Queries = r.queries()
+	g.Queries = queries(r.invariants())
 	s.Tables = g.Needed(tables, r.definitions(defined[:s.Defined]))
 	if len(s.Tables) > 0 {
 		if err := b.ReadRows(ctx, side, s.Tables); err != nil {

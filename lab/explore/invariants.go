@@ -36,8 +36,8 @@ func (r *replayer) invariants() (list []lab.Invariant) {
 }
 
 // queries are those of the invariants.
-func (r *replayer) queries() (list []string) {
-	for _, i := range r.invariants() {
+func queries(invariants []lab.Invariant) (list []string) {
+	for _, i := range invariants {
 		list = append(list, i.SQL)
 	}
 	return list

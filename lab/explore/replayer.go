@@ -344,7 +344,7 @@ func (r *replayer) config() (replay.Config, error) {
 			return append(append(sql, r.o.Session...), r.settings()...)
 		},
 	}
-	c.Settings = r.settingNames()
+	c.Settings = settingNames(r.o.Settings)
 	if r.proxy != nil {
 		c.Target = r.proxy.Through(r.target)
 	}

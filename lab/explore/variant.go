@@ -87,8 +87,8 @@ func (r *replayer) settings() (list []string) {
 	return list
 }
 
-func (r *replayer) settingNames() (names []string) {
-	for _, s := range r.o.Settings {
+func settingNames(settings []Setting) (names []string) {
+	for _, s := range settings {
 		names = append(names, s.Name)
 	}
 	return names
@@ -100,7 +100,7 @@ func (r *replayer) varied(g *replay.Group) *replay.Group {
 		g = g.Unbound()
 	}
 	if len(r.o.Settings) > 0 {
-		g = g.Set(r.settingNames(), r.settings())
+		g = g.Set(settingNames(r.o.Settings), r.settings())
 	}
 	return g
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,8 @@ func newAdviseCommand(c *common) *cobra.Command {
 	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var unit unitFlags
 	var fleet fleetFlags
-	var budget time.Duration
 	var invariants []string
+	var budget time.Duration
 	cmd := &cobra.Command{
 		Use:   "advise TRACE",
 		Short: "Say which isolation level or remedy each kind of transaction needs",
@@ -79,10 +80,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			if a == nil {
 				return err
 			}
-			write := c.form(a)
-			if c.format == "markdown" {
-				write = a.Markdown
-			}
+			write := adviceForm(c, a)
 			if e := c.people(write); e != nil {
 				return fmt.Errorf("write the advice: %w", e)
 			}
@@ -112,4 +110,12 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show what goes wrong, and the whole report")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
 	return cmd
+}
+
+// adviceForm writes an advice as the user asks for it.
+func adviceForm(c *common, a *explore.Advice) func(io.Writer) error {
+	if c.format == "markdown" {
+		return a.Markdown
+	}
+	return c.form(a)
 }

@@ -132,12 +132,7 @@ func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
 		if errors.Is(err, ErrOther) {
 			return err
 		}
-		if err != nil && ctx.Err() == nil {
-			select { // the server is away, or changes: what was not read is read then
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
+		waitAgain(ctx, err)
 	}
 	ended := context.WithoutCancel(ctx)
 	if untilEnd {
@@ -152,8 +147,20 @@ func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
 
 // follow reads until something is wrong, or the message with the last number was read; 0: there is none.
 func (c *Collector) follow(ctx context.Context, last uint64) error {
-	consumer, err := c.bus.JetStream().OrderedConsumer(ctx, streamName(c.o.Fleet), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subject(c.o.Fleet, events, ">")}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: c.at + 1,
+	more := func() bool { return last == 0 || c.at < last }
+	return follow(ctx, c.bus, streamName(c.o.Fleet), subject(c.o.Fleet, events, ">"), c.at, more, c.message, func(bool) error {
+		if c.fresh && (time.Since(c.saved) >= saveEvery && (c.o.Settled == nil || c.o.Settled()) || c.o.Due != nil && c.o.Due()) {
+			return c.save(ctx)
+		}
+		return nil
+	})
+}
+
+// follow gives the messages of a stream behind one of them, in order, while more says so, until something is wrong or ctx ends. After each message, and
+// at least each second, it calls idle, which hears whether there was none.
+func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint64, more func() bool, message func(jetstream.Msg) error, idle func(none bool) error) error {
+	consumer, err := b.JetStream().OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: behind + 1,
 	})
 	if err != nil {
 		return err
@@ -163,26 +170,36 @@ func (c *Collector) follow(ctx context.Context, last uint64) error {
 		return err
 	}
 	defer messages.Stop()
-	for last == 0 || c.at < last {
+	for more() {
 		msg, err := messages.Next(jetstream.NextMaxWait(saveEvery))
+		none := errors.Is(err, nats.ErrTimeout)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, nats.ErrTimeout):
+		case none:
 		case err != nil:
 			return err
 		default:
-			if err := c.message(msg); err != nil {
+			if err := message(msg); err != nil {
 				return err
 			}
 		}
-		if c.fresh && (time.Since(c.saved) >= saveEvery && (c.o.Settled == nil || c.o.Settled()) || c.o.Due != nil && c.o.Due()) {
-			if err := c.save(ctx); err != nil {
-				return err
-			}
+		if err := idle(none); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// waitAgain waits a moment where reading failed: the server is away, or changes. What was not read is read then.
+func waitAgain(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }
 
 // message takes one message of the stream. One that is none of ours is left out.

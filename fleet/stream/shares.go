@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -185,12 +184,7 @@ func (g *Gathering) Read(ctx context.Context, untilEnd bool, take func(Share) er
 		if errors.As(err, &own) {
 			return own.error
 		}
-		if err != nil && ctx.Err() == nil {
-			select { // the server is away, or changes: what was not read is read then
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
+		waitAgain(ctx, err)
 	}
 	return nil
 }
@@ -199,43 +193,24 @@ func (g *Gathering) Read(ctx context.Context, untilEnd bool, take func(Share) er
 type ownError struct{ error }
 
 func (g *Gathering) follow(ctx context.Context, last uint64, take func(Share) error, idle func(context.Context) error) error {
-	consumer, err := g.bus.JetStream().OrderedConsumer(ctx, sharesName(g.fleet), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subject(g.fleet, shares, fmt.Sprintf("%d.>", g.parts))}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: g.at + 1,
+	more := func() bool { return last == 0 || g.at < last }
+	message := func(msg jetstream.Msg) error {
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if err := take(g.share(msg, meta.Sequence.Stream)); err != nil {
+			return ownError{err}
+		}
+		g.at = meta.Sequence.Stream
+		return nil
+	}
+	return follow(ctx, g.bus, sharesName(g.fleet), subject(g.fleet, shares, fmt.Sprintf("%d.>", g.parts)), g.at, more, message, func(none bool) error {
+		if none && last > 0 { // what is left is of another number of parts
+			g.at = last
+		}
+		return idle(ctx)
 	})
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(200, 16<<20))
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for last == 0 || g.at < last {
-		msg, err := messages.Next(jetstream.NextMaxWait(saveEvery))
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, nats.ErrTimeout):
-			if last > 0 { // what is left is of another number of parts
-				g.at = last
-			}
-		case err != nil:
-			return err
-		default:
-			meta, err := msg.Metadata()
-			if err != nil {
-				return err
-			}
-			if err := take(g.share(msg, meta.Sequence.Stream)); err != nil {
-				return ownError{err}
-			}
-			g.at = meta.Sequence.Stream
-		}
-		if err := idle(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (g *Gathering) share(msg jetstream.Msg, place uint64) Share {

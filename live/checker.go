@@ -37,6 +37,8 @@ type Result struct {
 	Findings []oracle.Finding
 	Coverage isolation.Coverage
 	Dropped  int // events that the history lacks, because its file could not be written
+	// Between are the ids of the findings with sessions of other proxies, as far as wirecheck collect told of them.
+	Between []string
 }
 
 // Checker judges what the proxies record. Every event goes to the history file and the trace file, then to the isolation
@@ -291,7 +293,7 @@ func (l *Checker) Prepared() {
 func (l *Checker) Result() Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before), l.dropped}
+	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before), l.dropped, l.notices.ids()}
 }
 
 // Finish closes the files and gives all findings with the coverage.
@@ -307,7 +309,7 @@ func (l *Checker) Finish() (Result, error) {
 	if l.trace != nil {
 		l.err = errors.Join(l.err, l.trace.Close(time.Now()))
 	}
-	return Result{l.checker.Summary(), l.checker.Coverage(), l.dropped}, l.err
+	return Result{l.checker.Summary(), l.checker.Coverage(), l.dropped, l.notices.ids()}, l.err
 }
 
 // Observation is how one listener observes.

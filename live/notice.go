@@ -141,6 +141,14 @@ func (k *notices) keep(n *Notice, size int) bool {
 	return true
 }
 
+// ids are those of the findings.
+func (k *notices) ids() (list []string) {
+	for _, n := range k.list {
+		list = append(list, n.Finding.ID)
+	}
+	return list
+}
+
 // as is the number that the finding gives to a session; 0: the session takes no part.
 func (n *Notice) as(session uint64) uint64 {
 	for as, own := range n.Sessions {

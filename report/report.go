@@ -18,6 +18,8 @@ type Result struct {
 	Known    int      // findings that were known before, and are left out
 	Coverage Coverage // printed as a line or two; in JSON with its fields. May be nil
 	Dropped  Dropped
+	// Between are the ids of the findings that wirecheck collect told this proxy of: they are between its sessions and those of other proxies.
+	Between []string
 	// Explained says in text which statements were not seen exactly, behind the summary. May be empty.
 	Explained string
 	// Levels says which isolation levels the history satisfies and breaks. May be nil.
@@ -39,6 +41,9 @@ type Coverage interface {
 func (r *Result) seen() (lines []string) {
 	if r.Known > 0 {
 		lines = append(lines, "known before, and left out: "+prose.Count(r.Known, "finding"))
+	}
+	if n := len(r.Between); n > 0 {
+		lines = append(lines, fmt.Sprintf("between sessions of this proxy and of others, wirecheck collect found %d: %s", n, strings.Join(r.Between, ", ")))
 	}
 	if r.Coverage == nil {
 		return lines
@@ -117,12 +122,13 @@ func JSON(w io.Writer, r Result) error {
 		Groups    []jsonGroup      `json:"groups,omitempty"`
 		Findings  []oracle.Finding `json:"findings"`
 		Known     int              `json:"known,omitempty"`
+		Between   []string         `json:"between,omitempty"`
 		Undecided string           `json:"undecided,omitempty"`
 		Levels    *Levels          `json:"levels,omitempty"`
 		Caution   string           `json:"caution,omitempty"`
 		Coverage  Coverage         `json:"coverage,omitempty"`
 		Dropped   Dropped          `json:"dropped,omitzero"`
-	}{r.Source, jsonGroups(findings), findings, r.Known, r.Undecided, r.Levels, caution, r.Coverage, r.Dropped})
+	}{r.Source, jsonGroups(findings), findings, r.Known, r.Between, r.Undecided, r.Levels, caution, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -98,6 +99,22 @@ func TestNothingFound(t *testing.T) {
 		}
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %s does not contain %s", format, b.String(), want)
+		}
+	}
+}
+
+// TestBetween: a proxy whose sessions have anomalies with those of other proxies does not say that nothing was found; one that heard of none does.
+func TestBetween(t *testing.T) {
+	for _, between := range [][]string{nil, {"WC-000001", "WC-000002"}} {
+		var text, data strings.Builder
+		r := Result{Between: between}
+		if err := errors.Join(Summary(&text, r), JSON(&data, r)); err != nil {
+			t.Fatal(err)
+		}
+		heard := len(between) > 0
+		if strings.HasPrefix(text.String(), "nothing found\n") == heard || strings.Contains(text.String(), "wirecheck collect found 2: WC-000001, WC-000002") != heard ||
+			strings.Contains(data.String(), "between") != heard {
+			t.Errorf("%v: %s%s", between, text.String(), data.String())
 		}
 	}
 }

@@ -37,8 +37,11 @@ func Summary(w io.Writer, r Result) error {
 		}
 	}
 	line := "nothing found"
-	if r.Known > 0 {
+	switch {
+	case r.Known > 0:
 		line = "nothing new found"
+	case len(r.Between) > 0:
+		line = "nothing found among the sessions of this proxy alone"
 	}
 	if n := len(list); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)

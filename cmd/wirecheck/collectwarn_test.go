@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,11 @@ func TestCollectWarns(t *testing.T) {
 						t.Errorf("client %d (-one proxy +two):\n%s\nwith one:\n%s", i+1, diff, want)
 					}
 					two.explains(t, ctx, i)
+				}
+				for _, p := range two.proxies {
+					if got, want := p.live.Result().Between, []string{findingIn.FindString(one.told[0])}; !slices.Equal(got, want) {
+						t.Errorf("a proxy's result names %v, want %v", got, want)
+					}
 				}
 				if s := two.proxies[0].live.Status(); s.NotHeard != 5 || s.Heard.Told != 1 {
 					t.Errorf("%d messages were left out, want 5; %+v", s.NotHeard, s.Heard)

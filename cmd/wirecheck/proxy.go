@@ -321,6 +321,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	r := judged(found.Findings, found.Coverage, config.Unit, config.MinCoverage, "")
+	r.Between = found.Between
 	if config.ExplainCoverage {
 		r.Explained = found.Coverage.Explain()
 	}

@@ -57,6 +57,10 @@ const (
 	hasOutcome
 	hasSent
 	hasPending
+	hasParams
+	hasRequest
+	hasUndoes
+	noField // and above
 )
 
 // The fields of an access. The lowest bits are the operation.
@@ -71,6 +75,11 @@ const (
 	accAsOf
 	accApprox
 	accKeyText // the key is no number
+	accName
+	accImage
+	accWas
+	accValues
+	noAccess // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -110,12 +119,11 @@ func (w *BinaryWriter) Flush() error { return w.buf.Flush() }
 // plain reports whether the bits can say all of an event.
 func plain(e *Event) bool {
 	if e.Engine != "" || e.Server != "" || e.Database != "" || e.User != "" || e.Client != "" || e.Backend != 0 || e.Why != "" || len(e.Reads) > 0 || e.Unread != "" ||
-		e.UndoesFrom != 0 || e.Error != nil || e.Request != "" || e.Params != "" || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 {
+		e.Error != nil || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 || e.UndoesFrom < 0 {
 		return false
 	}
 	for i := range e.Accesses {
-		a := &e.Accesses[i]
-		if _, ok := number(binaryOps, a.Op); !ok || a.Name != "" || a.Image != "" || a.Was != "" || a.Values != "" {
+		if _, ok := number(binaryOps, e.Accesses[i].Op); !ok {
 			return false
 		}
 	}
@@ -179,6 +187,13 @@ func (w *BinaryWriter) rest(f []byte, e *Event, field func(uint64, bool) bool, o
 	num(hasOutcome, uint64(outcome))
 	num(hasSent, e.Sent)
 	field(hasPending, e.Pending)
+	if field(hasParams, e.Params != "") {
+		f = appendBytes(f, e.Params)
+	}
+	if field(hasRequest, e.Request != "") {
+		f = appendBytes(f, e.Request)
+	}
+	num(hasUndoes, uint64(e.UndoesFrom))
 	return f
 }
 
@@ -189,7 +204,8 @@ func (w *BinaryWriter) access(b []byte, a *Access) []byte {
 		bit uint64
 		set bool
 	}{{accVersion, a.Version != ""}, {accWriter, a.Writer != ""}, {accPrev, a.Prev != ""}, {accPrevWriter, a.PrevWriter != ""}, {accOrder, a.Order != 0},
-		{accPrevOrder, a.PrevOrder != 0}, {accAsOf, a.AsOf != 0}, {accApprox, a.Approx}} {
+		{accPrevOrder, a.PrevOrder != 0}, {accAsOf, a.AsOf != 0}, {accApprox, a.Approx},
+		{accName, a.Name != ""}, {accImage, a.Image != ""}, {accWas, a.Was != ""}, {accValues, a.Values != ""}} {
 		if f.set {
 			mask |= f.bit
 		}
@@ -213,6 +229,11 @@ func (w *BinaryWriter) access(b []byte, a *Access) []byte {
 	for _, n := range []uint64{a.Order, a.PrevOrder, a.AsOf} {
 		if n != 0 {
 			b = binary.AppendUvarint(b, n)
+		}
+	}
+	for _, s := range []string{a.Name, a.Image, a.Was, a.Values} {
+		if s != "" {
+			b = appendBytes(b, s)
 		}
 	}
 	return b
@@ -405,11 +426,7 @@ func (r *binaryReader) event(e *Event) {
 	}
 	e.Txn, e.From, e.To, e.At = num(hasTxn), num(hasFrom), num(hasTo), int64(num(hasAt))
 	e.Level, e.Implicit = word(hasLevel), mask&hasImplicit != 0
-	n := num(hasN)
-	if n > math.MaxInt32 {
-		r.bad = true
-	}
-	e.N = int(n)
+	e.N = number32(r, num(hasN))
 	e.SQL, e.Verb = word(hasSQL), word(hasVerb)
 	for range num(hasAccesses) {
 		if r.bad {
@@ -433,7 +450,20 @@ func (r *binaryReader) event(e *Event) {
 	}
 	e.Outcome = pick(r, binaryOutcomes, num(hasOutcome))
 	e.Sent, e.Pending = num(hasSent), mask&hasPending != 0
-	r.bad = r.bad || mask>>17 != 0
+	if mask&hasParams != 0 {
+		e.Params = r.str()
+	}
+	if mask&hasRequest != 0 {
+		e.Request = r.str()
+	}
+	e.UndoesFrom = number32(r, num(hasUndoes))
+	r.bad = r.bad || mask >= noField
+}
+
+// number32 is a number that fits an int everywhere.
+func number32(r *binaryReader, n uint64) int {
+	r.bad = r.bad || n > math.MaxInt32
+	return int(n)
 }
 
 func (r *binaryReader) access(a *Access) {
@@ -461,6 +491,14 @@ func (r *binaryReader) access(a *Access) {
 			*f.to = r.uint()
 		}
 	}
+	for _, f := range [...]struct {
+		bit uint64
+		to  *string
+	}{{accName, &a.Name}, {accImage, &a.Image}, {accWas, &a.Was}, {accValues, &a.Values}} {
+		if mask&f.bit != 0 {
+			*f.to = r.str()
+		}
+	}
 	a.Approx = mask&accApprox != 0
-	r.bad = r.bad || mask>>13 != 0
+	r.bad = r.bad || mask >= noAccess
 }

@@ -36,8 +36,10 @@ func compact() []Event {
 			{Op: OpRead, Row: Row{"public.t", "17"}, Version: "(0,1)/9", Writer: "x9", AsOf: 77},
 			{Op: OpMatch, Row: Row{"public.t", "017"}, Version: "a", Order: OrderInitial, Approx: true},
 			{Op: OpUpdate, Row: Row{"public.t", "\x00\x80"}, Version: "b", Prev: "a", PrevWriter: "x8", Order: 18446744073709551615, PrevOrder: 3},
-			{Op: OpDelete, Row: Row{"public.u", "18446744073709551615"}}}},
-		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 2, SQL: "SELECT 1", Verb: "select", Coverage: CoverageOpaque},
+			{Op: OpDelete, Row: Row{"public.u", "18446744073709551615"}, Name: "id=1"},
+			{Op: OpUpdate, Row: Row{"public.u", "1"}, Version: "c", Name: "id=\x80", Image: "id 1 v 2", Was: "id 1 v 1", Values: "v 1"}}},
+		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 2, SQL: "SELECT 1", Verb: "select", Coverage: CoverageOpaque, Params: "1, 'a'", Request: "00-1"},
+		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 3, SQL: "ROLLBACK TO a", Verb: "rollback to", UndoesFrom: 2},
 		{Kind: EventEnd, Session: 1, Txn: 7, To: 7, Outcome: OutcomeCommitted, Sent: 6, Pending: true},
 		{Kind: EventClose, Session: 1, To: 8},
 	}
@@ -45,6 +47,9 @@ func compact() []Event {
 
 func TestBinaryRoundTrip(t *testing.T) {
 	events := append(full(), compact()...)
+	if data := encodeBinary(t, compact()); bytes.Contains(data, []byte(`{"e":`)) {
+		t.Errorf("an event that needs no JSON has it: %q", data)
+	}
 	data := encodeBinary(t, events)
 	got, r, err := decode(data)
 	if err != nil {

@@ -47,9 +47,9 @@ proxies, as of an anomaly within one proxy, at their next answers.
 Where a proxy lost events, since NATS was away for too long, nothing is inferred
 across the gap, and collect says so.
 
-Where one collector is too slow, several share its work: each with --part I/N draws
-the edges of some of the rows, and one with --parts N finds out which transactions
-may be part of an anomaly, and judges these in full.
+Where one collector is too slow, several share its work: each with --part I/N
+draws the edges of some of the rows, and one with --parts N finds out which
+transactions may be part of an anomaly, and judges these in full.
 
 collect runs until SIGINT or SIGTERM, then prints what was found. With
 --until-end, it judges what there is and ends. SIGUSR1 prints what was found so

@@ -32,9 +32,10 @@ makes its own state.
 
 explore stops at the first run in which the command fails, the oracle finds
 something (see --baseline), or an --invariant is broken: a query that must give
-no rows behind the run or, with same: in front of it, the same rows as before. Then it looks for a schedule that fails in the same
-way with as few switches of session as possible, prints it, and saves it in a
-file. wirecheck explore --schedule FILE runs that schedule again.
+no rows behind the run or, with same: in front of it, the same rows as before.
+Then it looks for a schedule that fails in the same way with as few switches of
+session as possible, prints it, and saves it in a file. wirecheck explore
+--schedule FILE runs that schedule again.
 
 --strategy says how schedules are chosen:
   random     each session that could go has the same chance (default)

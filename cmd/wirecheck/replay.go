@@ -71,7 +71,7 @@ print what is known by then.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
-  wirecheck replay shop.wct --snapshot dump.sql --what-if setting=innodb_snapshot_isolation=ON --what-if level=serializable
+  wirecheck replay shop.wct --snapshot dump.sql --what-if setting=innodb_snapshot_isolation=ON
   wirecheck replay shop.wct --engine mariadb --order off --speed 2 --only user=app --until +10m`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -233,9 +233,7 @@ func (c *Comparison) rest(w io.Writer) {
 	if first.Report.options.Mode.Kind == "" {
 		fmt.Fprintln(w, "Only the recorded order was tried: most refusals come in others\n(--interleavings all).")
 	}
-	if first.Report.options.Speed == 0 {
-		fmt.Fprintln(w, "How long they waited is not told: the trace's clock was not kept.")
-	}
+	fmt.Fprintln(w, "Whether a statement waited is compared, not how long.")
 	if c.Undecided != "" {
 		fmt.Fprintf(w, "undecided: %s\n", c.Undecided)
 	}

@@ -227,8 +227,13 @@ func (p *pair) answerOf(t testing.TB, s *side, sql string, plan *rewrite.Plan, p
 	}
 	a.Affected, a.InsertID, a.Status, a.Info, a.Count = r.affected, r.insertID, r.status, r.info, r.warnings
 	a.Status &^= 0x10 | 0x800 // whether a good index was there, and whether it was slow
-	if flavor() == MariaDB {
-		a.Status &^= 0x20 // whether an index was used
+	own := sql
+	if plan != nil {
+		own = plan.Text
+	}
+	// Whether an index was used. On MySQL a subquery has several plans, and statistics that the server renews in its own time decide.
+	if flavor() == MariaDB || strings.Contains(own, "(SELECT") {
+		a.Status &^= 0x20
 	}
 	n := len(r.columns)
 	if plan != nil {

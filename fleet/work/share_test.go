@@ -171,14 +171,7 @@ func TestAgree(t *testing.T) {
 // TestLogLarge: an entry that is larger than a message is read as any other one, and one that comes too late leaves nothing behind.
 func TestLogLarge(t *testing.T) {
 	b := connect(t, embedded(t))
-	var logs []*work.Log
-	for range 2 {
-		l, err := join(t, b, long).OpenLog(t.Context(), "found")
-		if err != nil {
-			t.Fatal(err)
-		}
-		logs = append(logs, l)
-	}
+	logs := openLogs(t, b)
 	small, large := []byte("small"), []byte(strings.Repeat("x", 3<<20))
 	if err := logs[0].Put(t.Context(), "a", large); err != nil {
 		t.Fatal(err)

@@ -259,17 +259,22 @@ func TestNth(t *testing.T) {
 	}
 }
 
+// openLogs gives a log as two members of the fleet have it.
+func openLogs(t *testing.T, b *bus.Bus) (logs [2]*work.Log) {
+	t.Helper()
+	for i := range logs {
+		var err error
+		if logs[i], err = join(t, b, long).OpenLog(t.Context(), "found"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return logs
+}
+
 // TestLog: all read the same in the same order, and who does not know all cannot write.
 func TestLog(t *testing.T) {
 	b := connect(t, embedded(t))
-	var logs []*work.Log
-	for range 2 {
-		l, err := join(t, b, long).OpenLog(t.Context(), "found")
-		if err != nil {
-			t.Fatal(err)
-		}
-		logs = append(logs, l)
-	}
+	logs := openLogs(t, b)
 	put := func(l *work.Log, key, text string) error { return l.Put(t.Context(), key, []byte(text)) }
 	next := func(l *work.Log) string {
 		e, err := l.Next(t.Context())

@@ -73,7 +73,7 @@ func readRecord(s string, e *Event, list *[]string, words *words, text *text) er
 		p := parser{s: s[1:], words: words, text: text}
 		return p.event(e)
 	}
-	b := binaryReader{s: s, list: list, text: text}
+	b := binaryReader{s: s, list: list, words: words, text: text}
 	b.event(e)
 	if b.bad || b.i != len(s) {
 		return errDamaged

@@ -60,6 +60,11 @@ const (
 	hasParams
 	hasRequest
 	hasUndoes
+	hasReads
+	hasUnread
+	hasWhy
+	hasTags
+	hasRest // in the JSON form, with kind and session: what few events have
 	noField // and above
 )
 
@@ -80,6 +85,13 @@ const (
 	accWas
 	accValues
 	noAccess // and above
+)
+
+// The fields of a predicate read.
+const (
+	readWhole = 1 << iota
+	readCurrent
+	noRead // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -116,10 +128,9 @@ func (w *BinaryWriter) Write(e *Event) error {
 // Flush hands everything written so far to the underlying writer.
 func (w *BinaryWriter) Flush() error { return w.buf.Flush() }
 
-// plain reports whether the bits can say all of an event.
+// plain reports whether the bits, with the rest that stands behind them, can say all of an event.
 func plain(e *Event) bool {
-	if e.Engine != "" || e.Server != "" || e.Database != "" || e.User != "" || e.Client != "" || e.Backend != 0 || e.Why != "" || len(e.Reads) > 0 || e.Unread != "" ||
-		e.Error != nil || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 || e.UndoesFrom < 0 {
+	if e.Engine != "" || e.Server != "" || e.Database != "" || e.User != "" || e.Client != "" || e.Backend != 0 || e.N < 0 || e.UndoesFrom < 0 {
 		return false
 	}
 	for i := range e.Accesses {
@@ -194,7 +205,34 @@ func (w *BinaryWriter) rest(f []byte, e *Event, field func(uint64, bool) bool, o
 		f = appendBytes(f, e.Request)
 	}
 	num(hasUndoes, uint64(e.UndoesFrom))
+	num(hasReads, uint64(len(e.Reads)))
+	for i := range e.Reads {
+		f = w.read(f, &e.Reads[i])
+	}
+	word(hasUnread, e.Unread)
+	word(hasWhy, e.Why)
+	num(hasTags, uint64(len(e.Tags)))
+	for _, t := range e.Tags {
+		f = w.word(f, t)
+	}
+	if field(hasRest, e.Error != nil || len(e.Operands) > 0 || len(e.Derived) > 0) {
+		rest := Event{Kind: e.Kind, Session: e.Session, Txn: e.Txn, Error: e.Error, Operands: e.Operands, Derived: e.Derived}
+		f = appendBytes(f, AppendEvent(nil, &rest))
+	}
 	return f
+}
+
+func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
+	mask := uint64(0)
+	if r.Whole {
+		mask |= readWhole
+	}
+	if r.Current {
+		mask |= readCurrent
+	}
+	b = w.word(binary.AppendUvarint(b, mask), r.Table)
+	b = appendBytes(b, r.Where)
+	return binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
 }
 
 func (w *BinaryWriter) access(b []byte, a *Access) []byte {
@@ -260,7 +298,9 @@ type binaryReader struct {
 	i    int
 	bad  bool
 	list *[]string // the words so far
-	text *text
+	// words and text keep strings of the record.
+	words *words
+	text  *text
 }
 
 func (r *binaryReader) uint() uint64 {
@@ -457,7 +497,39 @@ func (r *binaryReader) event(e *Event) {
 		e.Request = r.str()
 	}
 	e.UndoesFrom = number32(r, num(hasUndoes))
+	for range num(hasReads) {
+		if r.bad {
+			return
+		}
+		e.Reads = append(e.Reads, r.read())
+	}
+	e.Unread, e.Why = word(hasUnread), word(hasWhy)
+	for range num(hasTags) {
+		if r.bad {
+			return
+		}
+		e.Tags = append(e.Tags, r.word())
+	}
 	r.bad = r.bad || mask >= noField
+	if mask&hasRest != 0 && !r.bad {
+		r.rest(e)
+	}
+}
+
+// rest reads what is written in the JSON form into e.
+func (r *binaryReader) rest(e *Event) {
+	rest := Event{}
+	p := parser{s: r.raw(), words: r.words, text: r.text}
+	r.bad = r.bad || p.event(&rest) != nil
+	e.Error, e.Operands, e.Derived = rest.Error, rest.Operands, rest.Derived
+}
+
+func (r *binaryReader) read() (p PredicateRead) {
+	mask := r.uint()
+	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
+	p.Whole, p.Current = mask&readWhole != 0, mask&readCurrent != 0
+	r.bad = r.bad || mask >= noRead
+	return p
 }
 
 // number32 is a number that fits an int everywhere.

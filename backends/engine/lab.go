@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -32,8 +33,16 @@ type Lab struct {
 	// List gives the names of the databases that look like labs.
 	List         string
 	Create, Drop func(database string) string
+	// Copying makes copies of databases; nil: the product makes none.
+	Copying *Copying
+	// Schema gives the definitions of a database, without rows, as plain SQL (by the vendor's program). Archive gives the plain SQL of a dump that
+	// is in a format of the vendor's own; nil: there is none.
+	Schema  func(ctx context.Context, t Target) (io.ReadCloser, error)
+	Archive func(ctx context.Context, path string) (io.ReadCloser, error)
 	// Expel gives the statements that end the connections to a database, one a row; nil: Drop does it.
 	Expel func(database string) string
+	// Guests lists the other sessions that are connected to a database, one a row, for people.
+	Guests func(database string) string
 	// Clear makes a database empty again, in the quickest way. It runs on a connection to that database.
 	Clear func(database string) string
 	// Prepare is executed on a connection that reads and resets tables. It changes that session's settings only.
@@ -155,7 +164,7 @@ func (l *Labs) Create(ctx context.Context) (Target, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next++
-	return l.create(ctx, fmt.Sprintf("%s%08x_%d", LabPrefix, l.run, l.next))
+	return l.make(ctx, fmt.Sprintf("%s%08x_%d", LabPrefix, l.run, l.next), l.engine.Lab.Create, createLimit)
 }
 
 // Make makes an empty database of that name, which must not be there yet. If its owner is killed, nobody removes it: it is
@@ -163,21 +172,21 @@ func (l *Labs) Create(ctx context.Context) (Target, error) {
 func (l *Labs) Make(ctx context.Context, name string) (Target, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.create(ctx, name)
+	return l.make(ctx, name, l.engine.Lab.Create, createLimit)
 }
 
 // createLimit is how long a server may take to make a database.
 const createLimit = 20 * time.Second
 
-// create makes a database. mu is held.
-func (l *Labs) create(ctx context.Context, name string) (Target, error) {
+// make makes a database by a statement. mu is held.
+func (l *Labs) make(ctx context.Context, name string, create func(name string) string, limit time.Duration) (Target, error) {
 	t := l.target
 	t.Database = name
 	l.made[t.Database] = true // before it is there: a failure half way leaves something to drop
 	// Interrupted half way it would cut off the connection that is to drop it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	if err := Exec(ctx, l.owner, l.engine.Lab.Create(t.Database)); err != nil {
+	if err := Exec(ctx, l.owner, create(t.Database)); err != nil {
 		return Target{}, fmt.Errorf("make lab: %w", err)
 	}
 	return t, nil

@@ -29,6 +29,10 @@ func Lab() engine.Lab {
 		Expel: func(name string) string {
 			return "SELECT CONCAT('KILL ', ID) FROM information_schema.PROCESSLIST WHERE DB = " + Quote(name) + " AND ID <> CONNECTION_ID()"
 		},
+		Guests: func(name string) string {
+			return "SELECT CONCAT(USER, '@', HOST) FROM information_schema.PROCESSLIST WHERE DB = " + Quote(name) + " AND ID <> CONNECTION_ID()"
+		},
+		Schema: schema,
 		Clear: func(name string) string {
 			name = Identifier(name)
 			return dropLimit + "DROP DATABASE " + name + "; CREATE DATABASE " + name + "; USE " + name

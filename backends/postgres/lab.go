@@ -31,8 +31,25 @@ func Lab() engine.Lab {
 		},
 		List:   `SELECT datname FROM pg_catalog.pg_database WHERE pg_catalog.starts_with(datname, '` + engine.LabPrefix + `') ORDER BY datname`,
 		Create: func(name string) string { return "CREATE DATABASE " + identifier(name) + " TEMPLATE template0" },
-		Drop:   func(name string) string { return "DROP DATABASE IF EXISTS " + identifier(name) + " WITH (FORCE)" },
-		Clear:  func(string) string { return clearing },
+		Copying: &engine.Copying{
+			Create: func(name, of string) string {
+				return "CREATE DATABASE " + identifier(name) + " TEMPLATE " + identifier(of)
+			},
+			Settings: func(name, of string) string { return fmt.Sprintf(copySettings, name, quote(of)) },
+			Refused: map[string]string{
+				"55006": "others are connected to it, and PostgreSQL copies a database only while nobody is (pg_stat_activity lists them)",
+				"42501": "the user must own it, or be a superuser, and be allowed to create databases",
+				"3D000": "the server has no database of that name",
+			},
+		},
+		Guests: func(name string) string {
+			return "SELECT concat_ws(' ', usename, application_name, client_addr) FROM pg_catalog.pg_stat_activity WHERE datname = " + quote(name) +
+				" AND backend_type = 'client backend' AND pid <> pg_catalog.pg_backend_pid()"
+		},
+		Schema:  schema,
+		Archive: archive,
+		Drop:    func(name string) string { return "DROP DATABASE IF EXISTS " + identifier(name) + " WITH (FORCE)" },
+		Clear:   func(string) string { return clearing },
 		// The plan of the fingerprint's query is kept, since making it takes longer than executing it.
 		Prepare: "SET client_min_messages = error; SET search_path = public; SET extra_float_digits = 1; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; " +
 			"SET IntervalStyle = 'postgres'; SET bytea_output = 'hex'; SET lc_monetary = 'C'; " +

@@ -17,6 +17,7 @@ func newAdviseCommand(c *common) *cobra.Command {
 	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var unit unitFlags
 	var fleet fleetFlags
+	var origin originFlags
 	var invariants []string
 	var budget time.Duration
 	cmd := &cobra.Command{
@@ -52,7 +53,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
   wirecheck advise shop.wct --snapshot dump.sql --budget 2m --format json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := unit.check(); err != nil {
+			if err := errors.Join(unit.check(), origin.read(&o)); err != nil {
 				return err
 			}
 			if budget <= 0 {
@@ -98,7 +99,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 	flags := cmd.Flags()
 	flags.StringVar(&o.Engine, "engine", "", "where to execute: a name (private server) or a URL (default: a private server of the trace's product)")
 	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
-	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (default: an empty database)")
+	origin.flags(flags, &o)
 	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
 	flags.StringVar(&o.Database, "database", "", "database of the trace to replay (default: the one with the most statements)")
 	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")

@@ -119,7 +119,7 @@ func (x *explorer) close(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), labPatience)
 	defer cancel()
 	if x.copies != nil {
-		err = errors.Join(x.copies.labs.Close(ctx), x.copies.conn.Close())
+		err = x.copies.labs.Close(ctx)
 	}
 	if !x.f.keep {
 		err = errors.Join(err, x.hidden.remove(ctx))
@@ -310,11 +310,10 @@ func (x *explorer) command(ctx context.Context, args, env []string, started func
 	return exit, string(text), err
 }
 
-// copies makes copies of a PostgreSQL database.
+// copies makes copies of a database.
 type copies struct {
 	of   string
 	labs *engine.Labs
-	conn engine.Conn // to another database of the server
 }
 
 // openCopies connects to the server of a database.
@@ -323,46 +322,23 @@ func openCopies(ctx context.Context, d database) (*copies, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := server.Target.Database
+	name, t := server.Target.Database, server.Target
 	if name == "" {
 		return nil, errors.New("the URL of the test database names no database to copy: it should look like postgres://user:password@host:5432/database")
 	}
-	product, t := server.Engine, server.Target
-	product.Lab.Create = func(copied string) string {
-		return "CREATE DATABASE " + product.Lab.Identifier(copied) + " TEMPLATE " + product.Lab.Identifier(name)
-	}
-	t.Database = product.Lab.Maintenance
-	conn, err := product.Connect(ctx, t)
+	t.Database = server.Engine.Lab.Maintenance
+	labs, err := engine.OpenLabs(ctx, server.Engine, t)
 	if err != nil {
 		return nil, fmt.Errorf("copy the test database: %w", err)
 	}
-	labs, err := engine.OpenLabs(ctx, product, t)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("copy the test database: %w", err), conn.Close())
-	}
-	return &copies{of: name, labs: labs, conn: conn}, nil
+	return &copies{of: name, labs: labs}, nil
 }
-
-// copySettings gives the statements that set for a copy what ALTER DATABASE and ALTER ROLE IN DATABASE have set for the original: the
-// level, for example. CREATE DATABASE leaves that out. FROM CURRENT keeps lists as they are.
-const copySettings = `SELECT format('SELECT pg_catalog.set_config(%%L, %%L, false); ', split_part(s, '=', 1), substr(s, strpos(s, '=') + 1)) ||
-	CASE WHEN setrole = 0 THEN '' ELSE format('ALTER ROLE %%I IN DATABASE %[1]s SET %%I FROM CURRENT', pg_get_userbyid(setrole), split_part(s, '=', 1)) END ||
-	CASE WHEN setrole <> 0 THEN '' ELSE format('ALTER DATABASE %[1]s SET %%I FROM CURRENT', split_part(s, '=', 1)) END
-	FROM pg_catalog.pg_db_role_setting r JOIN pg_catalog.pg_database d ON d.oid = r.setdatabase, unnest(setconfig) s
-	WHERE datname = '%[2]s' AND (setrole = 0 OR pg_get_userbyid(setrole) = current_user)`
 
 // make makes a copy.
 func (k *copies) make(ctx context.Context) (engine.Target, error) {
-	t, err := k.labs.Create(ctx)
+	t, err := k.labs.Copy(ctx, k.of)
 	if err != nil {
-		return t, fmt.Errorf("copy the test database (the user must be allowed to create databases, and nobody may be connected to %s; --reset COMMAND does without a copy): %w", k.of, err)
+		err = fmt.Errorf("%w (--reset COMMAND does without a copy)", err)
 	}
-	statements, err := engine.Query(ctx, k.conn, fmt.Sprintf(copySettings, t.Database, strings.ReplaceAll(k.of, "'", "''")))
-	for _, row := range statements {
-		err = errors.Join(err, engine.Exec(ctx, k.conn, string(row[0])))
-	}
-	if err != nil {
-		return t, fmt.Errorf("copy the settings of the test database: %w", err)
-	}
-	return t, nil
+	return t, err
 }

@@ -27,6 +27,7 @@ type replayFlags struct {
 func newReplayCommand(c *common) *cobra.Command {
 	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var f replayFlags
+	var origin originFlags
 	var invariants, whatIf []string
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",
@@ -51,7 +52,11 @@ before and behind each interleaving.
 
 ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
 URL of a server on which the user may create databases. replay works in a
-database of its own and drops it at the end.
+database of its own and drops it at the end. It begins with the rows of a dump
+(--snapshot) or of another database, which it copies (--template). Only with
+--in-place does it work in a database of yours, and change its rows for good:
+for clones that nobody needs. Then --reset brings the rows back before each
+replay; without it, replay executes the recorded order and nothing else.
 
 --order says what a statement waits for besides its own session:
   commit    its place among the commits of the trace; statements that
@@ -79,7 +84,7 @@ print what is known by then.`,
 			if o.Invariants, err = lab.ParseInvariants(invariants); err != nil {
 				return err
 			}
-			if err := f.read(&o); err != nil {
+			if err := errors.Join(f.read(&o), origin.read(&o)); err != nil {
 				return err
 			}
 			if len(whatIf) > 0 {
@@ -91,7 +96,7 @@ print what is known by then.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the trace's product)")
 	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
-	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
+	origin.flags(flags, &o)
 	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
 	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
 	flags.Float64Var(&o.Speed, "speed", 0, "speed of the trace's clock: 1 as recorded, 2 twice as fast, 0 no clock")

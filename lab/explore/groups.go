@@ -126,8 +126,10 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 		return context.Cause(ctx)
 	}
 	// An interruption must not break the connection that drops databases.
-	if err := r.labs.Drop(context.WithoutCancel(ctx), r.target); err != nil {
-		return err
+	if r.o.InPlace == "" {
+		if err := r.labs.Drop(context.WithoutCancel(ctx), r.target); err != nil {
+			return err
+		}
 	}
 	if err := r.makeDatabase(context.WithoutCancel(ctx)); err != nil {
 		return err

@@ -105,8 +105,8 @@ func (r *replayer) snapshotAdvice() []string {
 		when += fmt.Sprintf(" (%s UTC)", time.Unix(0, r.survey.First).UTC().Format("2006-01-02 15:04:05"))
 	}
 	began := "the replay began with an empty database"
-	if r.o.Snapshot != "" {
-		began = "the replay began with " + r.o.Snapshot
+	if from := cmp.Or(r.o.Snapshot, r.o.Template, r.o.InPlace); from != "" {
+		began = "the replay began with " + from
 	}
 	list := []string{began + ". It needs the tables and rows that the server had " + when + ":", "  " + r.survey.DumpCommand(r.main), "  wirecheck replay " + r.path + " --snapshot snapshot.sql"}
 	if r.survey.Creates && !r.o.InferSchema {

@@ -33,6 +33,10 @@ type Options struct {
 	Engine   string // a name or a URL; empty: the product that the trace is of
 	Product  string // that the trace is of; empty: its sessions name it
 	Snapshot string // a dump of the database as it was before the first statement; empty: an empty database
+	// Template is a database of the server, which is copied in place of a dump. InPlace is one in which the trace is replayed itself; Reset brings its
+	// rows back before each replay, nil: nobody does.
+	Template, InPlace string
+	Reset             func(ctx context.Context) error
 	// InferSchema executes the trace's own definitions first.
 	InferSchema bool
 	Oracles     string // who judges, as panel.Select reads it
@@ -108,6 +112,7 @@ type replayer struct {
 	units     *replay.Collector // that this replay brought, and their values
 	own       *replay.Generated
 	readings  []lab.Reading // of the invariants
+	from      origin
 	// wanted is the finding for which a scenario is made; nil: all that is found.
 	wanted *oracle.Finding
 	// advising gets the advice; nil: nobody asks for any.
@@ -176,6 +181,9 @@ func (r *replayer) postgres() bool { return r.instance.Engine.Protocol == engine
 
 // prepare makes the database as it was before the first statement.
 func (r *replayer) prepare(ctx context.Context) (err error) {
+	if err := r.from.home(ctx, r); err != nil {
+		return err
+	}
 	if r.labs, err = engine.OpenLabs(ctx, r.instance.Engine, r.instance.Target); err != nil {
 		return err
 	}
@@ -207,11 +215,16 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeDatabase makes an empty one.
+// makeDatabase makes an empty one, or one as the options say.
 func (r *replayer) makeDatabase(ctx context.Context) (err error) {
-	if r.private() && r.main != "" && !r.maintenance(r.main) {
+	switch {
+	case r.o.InPlace != "":
+		return r.from.inPlace(ctx, r)
+	case r.o.Template != "":
+		r.target, err = r.labs.Copy(ctx, r.o.Template)
+	case r.private() && r.main != "" && !r.maintenance(r.main):
 		r.target, err = r.labs.Make(ctx, r.main) // statements may name it
-	} else {
+	default:
 		r.target, err = r.labs.Create(ctx)
 	}
 	if err != nil || !r.postgres() {
@@ -276,6 +289,16 @@ func (r *replayer) restore(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.o.Template != "" || r.o.InPlace != "" {
+		if err := r.from.learn(ctx, r); err != nil {
+			return err
+		}
+	}
+	if r.o.InPlace != "" && r.proxy != nil {
+		if err := r.from.watch(ctx, r); err != nil {
+			return err
+		}
+	}
 	if r.o.InferSchema {
 		return r.inferSchema(ctx)
 	}
@@ -293,7 +316,7 @@ func (r *replayer) restoring(ctx context.Context, restore func(*replay.Snapshot)
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Skipped: r.report.SnapshotSkipped, Definitions: r.defs}
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Archive: r.instance.Engine.Lab.Archive, Skipped: r.report.SnapshotSkipped, Definitions: r.defs}
 	if err := restore(&s); err != nil {
 		return err
 	}
@@ -307,6 +330,7 @@ func (r *replayer) close(ctx context.Context) error {
 	if r.proxy != nil {
 		errs = append(errs, r.proxy.Close())
 	}
+	errs = append(errs, r.from.unwatch(ctx, r))
 	if r.labs != nil {
 		errs = append(errs, r.labs.Close(ctx))
 	}
@@ -397,6 +421,9 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.postgres() && !r.victims {
 		result.Notes = append(result.Notes, "this user may not set deadlock_timeout: the victims of deadlocks are the server's choice")
 	}
+	if r.o.once() {
+		result.Notes = append(result.Notes, "no transactions were executed again by themselves: --in-place without --reset replays once")
+	}
 	if r.survey.Warning != "" {
 		result.Notes = append(result.Notes, r.survey.Warning)
 	}
@@ -427,6 +454,9 @@ func (r *replayer) run(ctx context.Context) error {
 	}
 	if r.advising != nil {
 		return r.advise(ctx, units)
+	}
+	if r.o.once() {
+		return nil // a note tells of it
 	}
 	if p, err := panel.Select(r.o.Oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.Mode.Kind == "" {
 		return err

@@ -108,6 +108,9 @@ func (r *replayer) varied(g *replay.Group) *replay.Group {
 // fit opens the server of a variant, or takes one of those that are open, and finds out whether it has the level and the settings.
 func (v *Variant) fit(ctx context.Context, base *replayer, name string, open map[string]*backends.Instance) (_ *backends.Instance, err error) {
 	if v.Engine != "" {
+		if base.o.Template != "" || base.o.InPlace != "" {
+			return nil, errors.New("another server has not the database that --template or --in-place names: give --snapshot")
+		}
 		name = v.Engine
 	}
 	in := open[name]

@@ -111,6 +111,9 @@ func WhatIf(ctx context.Context, path string, o Options, variants []Variant) (c 
 	if err != nil {
 		return nil, err
 	}
+	if err := o.again(); err != nil {
+		return nil, err
+	}
 	open := map[string]*backends.Instance{}
 	defer func() {
 		for _, in := range open {
@@ -177,10 +180,10 @@ func (r *replayer) look() (name string, err error) {
 	if r.o.Engine == "" && len(r.survey.Products) == 0 {
 		return "", errors.New("the trace does not say which product it is of: name one with --engine")
 	}
-	if r.o.Engine == "" {
-		return r.survey.Products[0], nil
+	if name = r.o.Engine; name == "" {
+		name = r.survey.Products[0]
 	}
-	return r.o.Engine, nil
+	return name, r.from.check(r, name)
 }
 
 // alternative replays the trace once.

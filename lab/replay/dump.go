@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -53,15 +55,29 @@ func openDump(name string, r io.Reader) (in *bufio.Reader, closed func(), err er
 	return in, closed, nil
 }
 
+// archived reports whether a file or folder is a dump in pg_dump's custom, tar or directory format. A file's place does not change.
+func archived(f *os.File) bool {
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_, err := os.Stat(filepath.Join(f.Name(), "toc.dat"))
+		return err == nil
+	}
+	head := make([]byte, len(tarHead))
+	_, err := f.ReadAt(head, 0)
+	return err == nil && (bytes.HasPrefix(head, []byte(customHead)) || string(head) == tarHead)
+}
+
+// customHead and tarHead begin a dump in pg_dump's custom and tar format (src/bin/pg_dump/pg_backup_archiver.c, ReadHead; pg_backup_tar.c).
+const customHead, tarHead = "PGDMP", "toc.dat\x00"
+
 // noDump says why a file is no dump in plain SQL; empty: it may be one.
 func noDump(name string, head []byte) string {
 	const plain = "it must be plain SQL, as pg_dump, mysqldump and mariadb-dump write it"
 	switch {
 	case len(head) == 0:
 		return "the file is empty: without --snapshot the replay begins with an empty database"
-	case bytes.HasPrefix(head, []byte("PGDMP")):
+	case bytes.HasPrefix(head, []byte(customHead)):
 		return "this is pg_dump's custom format: make plain SQL of it: pg_restore -f " + name + ".sql " + name
-	case bytes.HasPrefix(head, []byte("toc.dat\x00")):
+	case bytes.HasPrefix(head, []byte(tarHead)):
 		return "this is pg_dump's tar format: make plain SQL of it: pg_restore -f " + name + ".sql " + name
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ")), bytes.HasPrefix(head, []byte("BZh")), bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\x04\x22\x4d\x18")):
 		return "this is compressed: decompress it first (gzip and zstd are read as they are)"

@@ -17,12 +17,14 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// Snapshot restores a dump in plain SQL: pg_dump's (COPY becomes INSERT), mysqldump's and mariadb-dump's.
+// Snapshot restores a dump: pg_dump's in each of its formats (COPY becomes INSERT), mysqldump's and mariadb-dump's.
 type Snapshot struct {
-	Conn    engine.Conn
+	Conn    engine.Conn // nil: nothing is executed
 	Dialect lex.Dialect
 	// Confined leaves databases and accounts alone: it is somebody else's server.
 	Confined bool
+	// Archive gives the plain SQL of a dump in the vendor's own format (engine.Lab.Archive).
+	Archive func(ctx context.Context, path string) (io.ReadCloser, error)
 	// Skipped says what was left out, and how often.
 	Skipped map[string]int
 	// Definitions are the dump's statements that make tables and what belongs to them, without rows, owners and rights.
@@ -46,16 +48,28 @@ func (s *Snapshot) Restore(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("open the snapshot, a dump of the database from before the first statement: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if s.Archive != nil && archived(f) {
+		out, err := s.Archive(ctx, path)
+		if err != nil {
+			return fmt.Errorf("open snapshot %s: %w", path, err)
+		}
+		return errors.Join(s.Read(ctx, path, out), out.Close())
+	}
 	in, closed, err := openDump(path, f)
 	if err != nil {
 		return err
 	}
 	defer closed()
-	s.name, s.line = path, 0
+	return s.Read(ctx, path, in)
+}
+
+// Read reads plain SQL and executes it; without a connection it only notes the definitions. name is what errors call it.
+func (s *Snapshot) Read(ctx context.Context, name string, from io.Reader) error {
+	s.name, s.line = name, 0
 	if s.Skipped == nil {
 		s.Skipped = map[string]int{}
 	}
-	return s.restore(ctx, in)
+	return s.restore(ctx, bufio.NewReaderSize(from, lineRoom))
 }
 
 func (s *Snapshot) read(in *bufio.Reader) (string, error) {
@@ -306,6 +320,9 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 		return fmt.Errorf("%s:%d: it reads or writes a file of the server, or runs a program there, which no dump of a database does: %s", s.name, line, prose.Line(sql, prose.Width))
 	}
 	s.note(plain)
+	if s.Conn == nil {
+		return nil
+	}
 	for range 10 {
 		a, err := s.Conn.Do(ctx, sql)
 		if err != nil {

@@ -217,11 +217,7 @@ func (c *Center) look(r *Round, order []uint32) {
 			}
 		}
 	}
-	g := graph{nodes: uint32(len(order)), use: &s.meeting.edges}
-	s.asked(&g)
-	if c.o.Ordered {
-		s.meeting.order(&g)
-	}
+	g := s.graph()
 	r.Cycles = g.suspects(&s.txns, in, fresh)
 	if s.meeting.units.len() > 0 {
 		r.Cycles += s.units(in, fresh)

@@ -7,7 +7,11 @@ type graph struct {
 	nodes uint32
 	edges pile[[2]uint32]
 	use   *pile[[2]uint32] // more edges
+	only  []bool           // transactions that can be in a cycle; nil: all can, see tangle
 }
+
+// counts reports whether a transaction can be in a cycle.
+func (g *graph) counts(n uint32) bool { return g.only == nil || g.only[n] }
 
 func (g *graph) edge(from, to uint32) {
 	if from != to {
@@ -25,7 +29,9 @@ func (g *graph) components() (of []uint32, size []uint32) {
 		}
 		if g.use != nil {
 			for _, e := range g.use.all {
-				f(e[0], e[1])
+				if g.counts(e[0]) && g.counts(e[1]) {
+					f(e[0], e[1])
+				}
 			}
 		}
 	}

@@ -42,7 +42,9 @@ func (m *Meeting) out() *out {
 // order draws session order and real time.
 func (m *Meeting) order(g *graph) {
 	t := m.txns
-	counts := func(n uint32) bool { return t.is[n]&committed != 0 || m.limbo && t.is[n]&limbo != 0 }
+	counts := func(n uint32) bool {
+		return g.counts(n) && (t.is[n]&committed != 0 || m.limbo && t.is[n]&limbo != 0)
+	}
 	last := map[uint32]uint32{}
 	for _, n := range t.ended {
 		if !counts(n) {

@@ -1,6 +1,9 @@
 package sieve
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Result is what a Sieve finds.
 type Result struct {
@@ -46,17 +49,26 @@ func (s *Sieve) Judge() *Result {
 	}
 	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose}
 	in := make([]bool, len(s.txns.id))
-	g := graph{nodes: uint32(len(in)), use: &s.meeting.edges}
-	s.asked(&g)
-	if s.opts.Ordered {
-		s.meeting.order(&g)
-	}
+	g := s.graph()
 	r.Cycles = g.suspects(&s.txns, in, nil)
 	if s.meeting.units.len() > 0 {
 		r.Cycles += s.units(in, nil)
 	}
 	s.context(r, in)
 	return r
+}
+
+// graph is what cycles of transactions are looked for in.
+func (s *Sieve) graph() *graph {
+	g := &graph{nodes: uint32(len(s.txns.id)), use: &s.meeting.edges}
+	s.asked(g)
+	if g.edges.len() == 0 { // who asked by conditions is linked with others back and forth
+		g.only = s.meeting.tangle(s.opts.Ordered)
+	}
+	if s.opts.Ordered {
+		s.meeting.order(g)
+	}
+	return g
 }
 
 // asked links what changed a table of which rows were chosen by conditions with what asked.
@@ -86,6 +98,12 @@ func (s *Sieve) asked(g *graph) {
 
 // suspects marks the transactions of components with more than one. Where fresh is not nil, only components with one of these count.
 func (g *graph) suspects(t *txns, in, fresh []bool) (cycles int) {
+	if g.only != nil && !slices.Contains(g.only, true) {
+		for n := range in {
+			in[n] = in[n] || t.is[n]&special != 0 && (fresh == nil || fresh[n])
+		}
+		return 0
+	}
 	of, _ := g.components()
 	news := g.news(of, fresh)
 	count, has := make([]uint32, g.nodes), make([]bool, g.nodes)

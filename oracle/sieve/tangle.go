@@ -1,0 +1,86 @@
+package sieve
+
+import (
+	"cmp"
+	"slices"
+)
+
+// tangle says which transactions can be in a cycle; nil: all can.
+//
+// Nearly all edges lead onward in the order of ends. A cycle comes back over each pair of neighbours between its first and its last transaction in
+// that order, by an edge that leads back over the pair. So only what lies between the two ends of an edge that leads back can be in a cycle.
+func (m *Meeting) tangle(ordered bool) []bool {
+	t := m.txns
+	list := t.ended
+	one := !slices.ContainsFunc(t.recorders, func(r int) bool { return r != t.recorders[0] })
+	if ordered && !t.inTime(list) {
+		if !one {
+			return nil
+		}
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(t.to[a], t.to[b]) })
+	}
+	place := make([]uint32, len(t.id))
+	for i, n := range list {
+		place[n] = uint32(i)
+	}
+	over := make([]int32, len(list)+2) // how many more edges lead back over each place than over the one before
+	back := func(from, to uint32) {
+		if a, b := place[from], place[to]; a >= b {
+			over[b]++
+			over[a+1]--
+		}
+	}
+	for _, e := range m.edges.all {
+		back(e[0], e[1])
+	}
+	if ordered {
+		last := slices.Repeat([]uint32{none}, len(t.recorders))
+		for _, n := range t.ended {
+			if p := last[t.session[n]]; p != none {
+				if back(p, n); t.from[n] < t.from[p] {
+					return nil // in the order of their beginnings it is another one
+				}
+			}
+			last[t.session[n]] = n
+		}
+		for i, n := range list {
+			if t.from[n] <= t.to[n] {
+				continue // what ended before it began stands in front of it
+			}
+			if !one {
+				return nil
+			}
+			if k, _ := slices.BinarySearchFunc(list, t.from[n], t.endsAt); k > i {
+				over[i]++
+				over[k]--
+			}
+		}
+	}
+	in := make([]bool, len(t.id))
+	sum := int32(0)
+	for i, n := range list {
+		sum += over[i]
+		in[n] = sum > 0
+	}
+	for n, is := range t.is { // of what has not ended nothing is known
+		in[n] = in[n] || is&(committed|aborted|limbo) == 0
+	}
+	return in
+}
+
+// inTime reports whether the ticks of the ends of transactions increase, those of each clock for themselves.
+func (t *txns) inTime(list []uint32) bool {
+	last := map[int]uint64{}
+	for _, n := range list {
+		clock := t.recorders[t.session[n]]
+		if t.to[n] < last[clock] {
+			return false
+		}
+		last[clock] = t.to[n]
+	}
+	return true
+}
+
+// endsAt compares the end of a transaction with a tick.
+func (t *txns) endsAt(n uint32, tick uint64) int { return cmp.Compare(t.to[n], tick) }

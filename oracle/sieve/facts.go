@@ -18,6 +18,8 @@ const (
 	fInter                     // of isWrite: the transaction replaced it itself
 	fOwnRow                    // of isRead: the transaction had written the row before
 	fNamed                     // the access said what people know the row by
+
+	noFlag = iota // so many there are
 )
 
 // fact is one thing that a transaction said of a version. Strings are hashes of 64 bits: where two strings have one hash, rows or versions count
@@ -29,7 +31,6 @@ type fact struct {
 	token uint64 // of the writer of the version; 0: not told
 	tick  uint64 // of isRead: when it was answered; of isWrite: when it was sent
 	txn   uint32
-	row   uint32
 	flags flags
 }
 
@@ -120,45 +121,4 @@ func (x *index) clear(n int) {
 	}
 	clear(x.keys)
 	x.n = 0
-}
-
-// pile is a long list that grows without being copied.
-type pile[T any] struct {
-	full [][]T
-	last []T
-}
-
-const pileStep = 1 << 14
-
-func (p *pile[T]) add(v T) {
-	if len(p.last) == cap(p.last) {
-		if p.last != nil {
-			p.full = append(p.full, p.last)
-		}
-		p.last = make([]T, 0, pileStep)
-	}
-	p.last = append(p.last, v)
-}
-
-func (p *pile[T]) len() int {
-	return len(p.full)*pileStep + len(p.last)
-}
-
-func (p *pile[T]) at(i int) *T {
-	if k := i / pileStep; k < len(p.full) {
-		return &p.full[k][i%pileStep]
-	}
-	return &p.last[i%pileStep]
-}
-
-func (p *pile[T]) all(yield func(int, *T) bool) {
-	n := 0
-	for _, list := range append(p.full[:len(p.full):len(p.full)], p.last) {
-		for i := range list {
-			if !yield(n, &list[i]) {
-				return
-			}
-			n++
-		}
-	}
 }

@@ -253,8 +253,6 @@ func (p *Part) judge() {
 		return
 	}
 	r := p.rows
-	r.first = nil
-	r.sort()
 	o := &out{edge: func(_ kind, from, to uint32) { p.edge(from, to) }, special: p.special, unknown: func(uint32) {}}
 	for _, n := range p.changed {
 		p.dirty[n] = false
@@ -266,7 +264,6 @@ func (p *Part) judge() {
 		p.context(w, r.hashes[n])
 	}
 	p.changed = p.changed[:0]
-	r.first, r.order = nil, nil
 }
 
 // await notes whose ends tell more of the row: of versions that the writers have not listed.
@@ -426,6 +423,7 @@ func (p *Part) compact(drop []bool) {
 		}
 		in.number = k
 	}
+	p.rows.txns = &old // of which its facts tell
 	p.compactRows(number)
 }
 
@@ -440,19 +438,19 @@ func (p *Part) compactRows(number []uint32) {
 	p.rows = newRows(&p.s.txns)
 	p.s.parts[0] = p.rows
 	p.dirty, p.changed, p.waiting, p.sent = nil, nil, map[uint64][]uint32{}, index{}
-	for _, f := range was.facts.all {
-		if number[f.txn] == none {
-			continue
-		}
-		row := f.row
-		f := *f
-		f.txn = number[f.txn]
-		n := p.rows.add(was.hashes[row], was.keyed[row], f)
-		if int(n) >= len(p.dirty) {
-			p.dirty = append(p.dirty, false)
-		}
-		if dirty[row] {
-			p.change(n)
+	for row := range was.keyed {
+		for _, f := range was.facts(row) {
+			if number[f.txn] == none {
+				continue
+			}
+			f.txn = number[f.txn]
+			n := p.rows.add(was.hashes[row], was.keyed[row], f)
+			if int(n) >= len(p.dirty) {
+				p.dirty = append(p.dirty, false)
+			}
+			if dirty[row] {
+				p.change(n)
+			}
 		}
 	}
 }

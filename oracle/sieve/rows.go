@@ -11,11 +11,9 @@ type Rows struct {
 	numbers index // of rows
 	keyed   []bool
 	hashes  []uint64
-	facts   pile[fact]
-
-	first []uint32 // of each row in order, see sort
-	order []uint32
-	row   row
+	chains  []chain
+	store   store
+	row     row
 }
 
 func newRows(t *txns) *Rows { return &Rows{txns: t} }
@@ -23,31 +21,16 @@ func newRows(t *txns) *Rows { return &Rows{txns: t} }
 func (r *Rows) add(row uint64, keyed bool, f fact) (n uint32) {
 	n, had := r.numbers.put(row, uint32(len(r.keyed)))
 	if !had {
-		r.keyed, r.hashes = append(r.keyed, keyed), append(r.hashes, row)
+		r.keyed, r.hashes, r.chains = append(r.keyed, keyed), append(r.hashes, row), append(r.chains, chain{})
 	}
-	f.row = n
-	r.facts.add(f)
+	r.store.add(&r.chains[n], &f, r.txns)
 	return n
 }
 
-// sort brings the facts of each row together, in the order in which they came.
-func (r *Rows) sort() {
-	if r.first != nil {
-		return
-	}
-	r.first = make([]uint32, len(r.keyed)+1)
-	for _, f := range r.facts.all {
-		r.first[f.row+1]++
-	}
-	for i := range r.keyed {
-		r.first[i+1] += r.first[i]
-	}
-	next := slices.Clone(r.first[:len(r.keyed)])
-	r.order = make([]uint32, r.facts.len())
-	for i, f := range r.facts.all {
-		r.order[next[f.row]] = uint32(i)
-		next[f.row]++
-	}
+// facts are those of row number n, in the order in which they came, until the next call.
+func (r *Rows) facts(n int) []fact {
+	r.row.facts = r.store.read(r.row.facts[:0], &r.chains[n], r.txns)
+	return r.row.facts
 }
 
 // none stands for no transaction and no version.
@@ -81,10 +64,7 @@ type row struct {
 // take reads row number n.
 func (r *Rows) take(n int) *row {
 	w := &r.row
-	w.facts, w.of, w.versions, w.rough, w.why = w.facts[:0], w.of[:0], w.versions[:0], !r.keyed[n], ""
-	for _, i := range r.order[r.first[n]:r.first[n+1]] {
-		w.facts = append(w.facts, *r.facts.at(int(i)))
-	}
+	w.facts, w.of, w.versions, w.rough, w.why = r.facts(n), w.of[:0], w.versions[:0], !r.keyed[n], ""
 	w.find.clear(len(w.facts))
 	for i := range w.facts {
 		w.place(&w.facts[i], r.keyed[n])
@@ -178,7 +158,6 @@ type out struct {
 
 // Edges gives the edges of all rows, and what is reported without a cycle. why says that it cannot be decided; empty: it can.
 func (r *Rows) edges(o *out) (why string) {
-	r.sort()
 	for n := range r.keyed {
 		w := r.take(n)
 		if w.why != "" || w.inOrder(r.txns) {
@@ -358,10 +337,8 @@ func (w *row) future(f *fact, v *version, t *txns) bool {
 
 // context calls f with the transactions that a Checker needs beside suspects: see the package's comment.
 func (r *Rows) context(suspect func(uint32) bool, f func(uint32)) {
-	r.sort()
 	for n := range r.keyed {
-		list := r.order[r.first[n]:r.first[n+1]]
-		if !slices.ContainsFunc(list, func(i uint32) bool { return suspect(r.facts.at(int(i)).txn) }) {
+		if !slices.ContainsFunc(r.facts(n), func(f fact) bool { return suspect(f.txn) }) {
 			continue
 		}
 		w := r.take(n)

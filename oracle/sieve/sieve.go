@@ -465,18 +465,17 @@ func (s *Sieve) flush(t *running) {
 		} else if a.order == 0 && a.prev == 0 && a.op != history.OpInsert && is&committed != 0 {
 			s.loose++
 		}
+		if a.prev != 0 && is&committed != 0 {
+			p := fact{ver: a.prev, order: a.prevO, asOf: a.ver, token: a.prevW, txn: t.number, flags: isPrev}
+			if st.current && a.op == history.OpUpdate {
+				p.flags |= fCurrent
+			}
+			if st.failed {
+				p.flags |= fFailed
+			}
+			s.keep(a, a.prev, p)
+		}
 		s.keep(a, a.ver, f)
-		if a.prev == 0 || is&committed == 0 {
-			continue
-		}
-		f = fact{ver: a.prev, order: a.prevO, asOf: a.ver, token: a.prevW, txn: t.number, flags: isPrev}
-		if st.current && a.op == history.OpUpdate {
-			f.flags |= fCurrent
-		}
-		if st.failed {
-			f.flags |= fFailed
-		}
-		s.keep(a, a.prev, f)
 	}
 	if s.around.special {
 		s.txns.is[t.number] |= special

@@ -370,7 +370,7 @@ func (r *Reader) nextBinary(e *Event) error {
 	return nil
 }
 
-// record reads one record. As with lines, as many as are at hand become one string.
+// record reads one record, which is good until the next call.
 func (r *Reader) record() (string, error) {
 	if s, rest, ok := cutRecord(r.block); ok {
 		r.line++
@@ -388,7 +388,7 @@ func (r *Reader) record() (string, error) {
 			whole += n + int(size)
 		}
 		if whole > 0 {
-			r.block = string(ahead[:whole])
+			r.block = view(ahead[:whole])
 			r.buf.Discard(whole) //nolint:errcheck // it is there
 			return r.record()
 		}

@@ -8,13 +8,14 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Reader reads a history line by line.
 type Reader struct {
 	name    string
 	buf     *bufio.Reader
-	block   string // whole lines or records that were taken from buf
+	block   string // whole lines or records that were taken from buf, in whose memory they are until it is read again
 	long    []byte // a line that is not whole in the buffer
 	line    int
 	header  Header
@@ -100,8 +101,7 @@ func (r *Reader) fail(what string) error {
 	return fmt.Errorf("%s:%d: %s", r.name, r.line, what)
 }
 
-// next reads one line without its end; whole tells that it had one. As many lines as are at hand become one string, whose memory is let go
-// with the last of them: what stays is copied, see text.
+// next reads one line without its end, which is good until the next call; whole tells that it had one. What stays of it is copied, see words and text.
 func (r *Reader) next() (line string, whole bool, err error) {
 	if r.block == "" {
 		if _, err := r.buf.Peek(1); err != nil {
@@ -112,7 +112,7 @@ func (r *Reader) next() (line string, whole bool, err error) {
 		if end == 0 {
 			return r.longLine()
 		}
-		r.block = string(ahead[:end])
+		r.block = view(ahead[:end])
 		r.buf.Discard(end) //nolint:errcheck // it is there
 	}
 	r.line++
@@ -120,6 +120,9 @@ func (r *Reader) next() (line string, whole bool, err error) {
 	line, r.block = r.block[:i], r.block[i+1:]
 	return strings.TrimRight(line, "\r\n"), true, nil
 }
+
+// view is a string in the memory of b. It is good until b changes.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // longLine reads one line that is not whole in the buffer, or too long for a block.
 func (r *Reader) longLine() (line string, whole bool, err error) {

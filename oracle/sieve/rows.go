@@ -290,7 +290,7 @@ func (w *row) judge(o *out, t *txns, keyed bool) (why string) {
 			continue
 		}
 		own := false
-		if f.token != 0 {
+		if f.token != 0 && (v.writer == none || t.token[v.writer] != f.token) { // otherwise it is the writer's, who is another one
 			owner, ok := t.tokens.of(f.token)
 			own = ok && owner == f.txn
 		}

@@ -12,11 +12,7 @@ import (
 func (m *Meeting) tangle(ordered bool) []bool {
 	t := m.txns
 	list := t.ended
-	one := !slices.ContainsFunc(t.recorders, func(r int) bool { return r != t.recorders[0] })
 	if ordered && !t.inTime(list) {
-		if !one {
-			return nil
-		}
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(t.to[a], t.to[b]) })
 	}
@@ -44,17 +40,8 @@ func (m *Meeting) tangle(ordered bool) []bool {
 			}
 			last[t.session[n]] = n
 		}
-		for i, n := range list {
-			if t.from[n] <= t.to[n] {
-				continue // what ended before it began stands in front of it
-			}
-			if !one {
-				return nil
-			}
-			if k, _ := slices.BinarySearchFunc(list, t.from[n], t.endsAt); k > i {
-				over[i]++
-				over[k]--
-			}
+		if slices.ContainsFunc(list, func(n uint32) bool { return t.from[n] > t.to[n] }) {
+			return nil // what ended before it began may stand behind it
 		}
 	}
 	in := make([]bool, len(t.id))
@@ -81,6 +68,3 @@ func (t *txns) inTime(list []uint32) bool {
 	}
 	return true
 }
-
-// endsAt compares the end of a transaction with a tick.
-func (t *txns) endsAt(n uint32, tick uint64) int { return cmp.Compare(t.to[n], tick) }

@@ -1,5 +1,7 @@
 package sieve
 
+import "slices"
+
 // status is what is known of a transaction.
 type status uint16
 
@@ -31,10 +33,17 @@ type txns struct {
 
 func (t *txns) begin(id uint64, session uint32, from uint64) uint32 {
 	n := uint32(len(t.id))
+	if len(t.id) == cap(t.id) { // append would copy all of it more often
+		t.id, t.session, t.from, t.to = double(t.id), double(t.session), double(t.from), double(t.to)
+		t.is, t.token, t.tables, t.began = double(t.is), double(t.token), double(t.tables), double(t.began)
+	}
 	t.id, t.session, t.from, t.to = append(t.id, id), append(t.session, session), append(t.from, from), append(t.to, 0)
 	t.is, t.token, t.tables, t.began = append(t.is, 0), append(t.token, 0), append(t.tables, 0), append(t.began, uint32(len(t.ended)))
 	return n
 }
+
+// double makes room for as much as there is.
+func double[T any](list []T) []T { return slices.Grow(list, len(list)) }
 
 func (t *txns) sameClock(a, b uint32) bool {
 	return t.recorders[t.session[a]] == t.recorders[t.session[b]]

@@ -1,0 +1,40 @@
+package sieve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestStore: the facts of each row are read as they were added, whatever they say and however they lie between those of other rows.
+func TestStore(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var ts txns
+		for i := range 1 + rng.IntN(300) {
+			ts.begin(uint64(i), 0, rng.Uint64()>>rng.IntN(64))
+			ts.token[i] = rng.Uint64N(4) // 0: none
+		}
+		number := func() uint64 { // often none, seldom large
+			if rng.IntN(3) == 0 {
+				return 0
+			}
+			return rng.Uint64() >> rng.IntN(64)
+		}
+		r := newRows(&ts)
+		want := map[uint32][]fact{}
+		for range rng.IntN(4000) {
+			f := fact{ver: rng.Uint64N(5), order: number(), asOf: number(), token: rng.Uint64N(6), tick: number(), txn: uint32(rng.IntN(len(ts.id))), flags: flags(rng.IntN(1 << noFlag))}
+			if rng.IntN(4) == 0 {
+				f.ver = rng.Uint64()
+			}
+			n := r.add(1+rng.Uint64N(1+seed%20), true, f)
+			want[n] = append(want[n], f)
+		}
+		for n := range r.keyed {
+			if got := r.facts(n); !slices.Equal(got, want[uint32(n)]) {
+				t.Fatalf("seed %d, row %d:\n%+v\nwant\n%+v", seed, n, got, want[uint32(n)])
+			}
+		}
+	}
+}

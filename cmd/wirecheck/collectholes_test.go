@@ -5,9 +5,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
 	"wirecheck/fleet"
@@ -165,26 +167,32 @@ var mended = []interleaving{
 		2 commit`},
 }
 
+// inHoles makes two proxies of a product publish all the races, one after the other, and gives their messages.
+func inHoles(t *testing.T, engine string) (*fleetOf, map[string][]*nats.Msg) {
+	t.Helper()
+	w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
+	w.clock = time.Now
+	f := newFleet(t)
+	publishInTurn(t, w, f)
+	one, two := w.observe(t), w.observe(t)
+	for _, in := range append(mended, repeatable(t)...) {
+		across(t, w, "1 delete from test\n1 insert into test values (1, 10), (2, 20)\n"+in.steps, one.target, two.target)
+	}
+	for _, th := range []*through{one, two} {
+		if err := th.end(); err != nil {
+			t.Error(err)
+		}
+	}
+	f.published(t)
+	return f, f.messages(t)
+}
+
 // TestCollectHoles: whatever is missing of what proxies published, down to single events in the middle of transactions, what is found did happen: the same
 // transactions have the same anomaly where nothing is missing, with the same id if all its statements are told.
 func TestCollectHoles(t *testing.T) {
 	whole, untold, most := 0, 0, 0
 	for _, engine := range []string{"mariadb", "postgres"} {
-		w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
-		w.clock = time.Now
-		f := newFleet(t)
-		publishInTurn(t, w, f)
-		one, two := w.observe(t), w.observe(t)
-		for _, in := range append(mended, repeatable(t)...) {
-			across(t, w, "1 delete from test\n1 insert into test values (1, 10), (2, 20)\n"+in.steps, one.target, two.target)
-		}
-		for _, th := range []*through{one, two} {
-			if err := th.end(); err != nil {
-				t.Error(err)
-			}
-		}
-		f.published(t)
-		runs := f.messages(t)
+		_, runs := inHoles(t, engine)
 		all := whatHappened(t, runs)
 		whole += len(all)
 		events := map[string][][]byte{}
@@ -229,4 +237,55 @@ func withHoles(t *testing.T, rnd *rand.Rand, events map[string][][]byte) []oracl
 		}
 	}
 	return j.found
+}
+
+// TestCollectPartsHoles: with events missing as in TestCollectHoles, what two parts and the collector behind them find did happen, and is what one collector
+// finds, where its statements were captured. What a third transaction says of those in a hole, the parts do not use. They say how many events are lost.
+func TestCollectPartsHoles(t *testing.T) {
+	f, runs := inHoles(t, "mariadb")
+	all := whatHappened(t, runs)
+	n := 0
+	for seed := range uint64(6) {
+		rnd := rand.New(rand.NewPCG(seed, 43))
+		holed, lost := map[string][]*nats.Msg{}, 0
+		for _, run := range slices.Sorted(maps.Keys(runs)) {
+			every := 20 << rnd.IntN(4)
+			for _, data := range singles(t, runs[run]) {
+				m := nats.NewMsg("")
+				m.Header.Set("Wirecheck-Batch", fmt.Sprint(len(holed[run])+1))
+				if m.Data = data; rnd.IntN(every) == 0 {
+					m.Data = nil
+					m.Header.Set("Wirecheck-Lost", "1")
+					lost++
+				}
+				holed[run] = append(holed[run], m)
+			}
+		}
+		f.again(t, fmt.Sprint("holes", seed), holed, seed, 8)
+		parts, said := f.parted(t, 2)
+		all.check(t, seed, parts)
+		out, _, _ := command(t, "collect", "--from", f.where, "--fleet", f.name, "--until-end", "--format", "json")
+		want, got := occurrences(found(t, out)), occurrences(parts)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("seed %d (-one collector +parts):\n%s\n%s", seed, diff, said)
+		}
+		n += len(got)
+		if lost > 0 && !strings.Contains(said, "were lost") {
+			t.Errorf("seed %d: %d events are lost, and nobody says so:\n%s", seed, lost, said)
+		}
+	}
+	if n < 4 {
+		t.Errorf("%d anomalies are found: the test shows little", n)
+	}
+}
+
+// occurrences are the findings whose statements are told.
+func occurrences(list []oracle.Finding) (all []string) {
+	for i := range list {
+		if told(&list[i]) {
+			all = append(all, list[i].ID+" "+occurrence(&list[i]))
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -103,9 +103,9 @@ func (w *warned) hears(t *testing.T, ctx context.Context, n int) {
 const warningBegins = "wirecheck: "
 
 // collector starts wirecheck collect and waits until it collects.
-func (w *warned) collector(t *testing.T) *program {
+func (w *warned) collector(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := startProgram(t, "collect", "--from", w.fleet.where)
+	p := startProgram(t, append([]string{"collect", "--from", w.fleet.where}, args...)...)
 	p.until(t, "it collects", func() bool { return strings.Contains(p.stderr.String(), "collecting") })
 	return p
 }
@@ -196,12 +196,24 @@ func (w *warned) explains(t *testing.T, ctx context.Context, i int) {
 }
 
 // TestCollectWarnsOnce: a collector is killed at any moment after the sessions heard. The next one does not warn of the same again; what is new it warns of.
+// So it is with the collector behind two parts.
 func TestCollectWarnsOnce(t *testing.T) {
+	in := newWorld(t, "postgres", testTable)
+	t.Run("one", func(t *testing.T) { warnsOnce(t, in) })
+	t.Run("parts", func(t *testing.T) { warnsOnce(t, in, "1/2", "2/2") })
+}
+
+func warnsOnce(t *testing.T, in *world, parts ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	w := newWarned(t, ctx, newWorld(t, "postgres", testTable), 2)
+	w := newWarned(t, ctx, in, 2)
+	var args []string
+	for _, part := range parts {
+		w.collector(t, "--part", part)
+		args = []string{"--parts", fmt.Sprint(len(parts))}
+	}
 	for i := range 3 {
-		p := w.collector(t)
+		p := w.collector(t, args...)
 		w.play(t, ctx, updateLost)
 		w.hears(t, ctx, i+1)
 		for k, told := range w.told {
@@ -215,12 +227,15 @@ func TestCollectWarnsOnce(t *testing.T) {
 		<-p.ended
 	}
 	w.play(t, ctx, writesSkewed)
-	w.collector(t)
+	w.collector(t, args...)
 	w.hears(t, ctx, 4)
 	for k, told := range w.told {
 		if strings.Count(told, warningBegins) != 4 || strings.Count(told, "wirecheck: write skew") != 1 {
 			t.Errorf("client %d heard:\n%s", k+1, told)
 		}
+	}
+	for i := range w.told {
+		w.explains(t, ctx, i)
 	}
 }
 

@@ -2,6 +2,8 @@ package pgwire
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"wirecheck/rewrite"
@@ -41,11 +43,17 @@ func (c *clientHalf) refresh() error {
 // complete plans a text. Where the plan needs what is not known, and the server can be asked, it is, and the text planned
 // again. It gives the catalog too, which is nil if there is none to plan with.
 func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
+	again := false
 	for i := range 4 { // settings, names, and once more if another session changes something meanwhile
 		var facts postgres.Session
 		catalog, facts = c.environment.known(c.plain)
 		s = plan(catalog, facts)
-		asked, err := c.learnFor(s, catalog, i == 0)
+		missing := s.Missing
+		if len(missing) == 0 && !again {
+			missing = absent(s, facts)
+			again = len(missing) > 0
+		}
+		asked, err := c.learnFor(s, missing, catalog, i == 0)
 		if err != nil || asked {
 			if err != nil {
 				return nil, nil, err
@@ -62,9 +70,23 @@ func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rew
 	return s, catalog, nil
 }
 
-// learnFor asks for what the plans of a script need. It reports false if there is nothing to ask for, or no way.
-func (c *clientHalf) learnFor(s *rewrite.Script, catalog *rewrite.Catalog, first bool) (asked bool, err error) {
-	if len(s.Missing) == 0 || c.plain {
+// absent gives the tables that a script names and that were not there when the server was asked last. A client that does not use this proxy may have made
+// them since: most statements name tables that exist.
+func absent(s *rewrite.Script, facts postgres.Session) (names []rewrite.Name) {
+	if facts.Temp && facts.TempNames == nil {
+		return nil
+	}
+	for _, u := range s.Uses {
+		if n := u.Name; !n.Function && n != rewrite.Parents && len(u.Known.Relations) == 0 && !strings.HasPrefix(n.Name, "pg_") && !slices.Contains(facts.TempNames, n.Name) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// learnFor asks for names that a script needs. It reports false if there is nothing to ask for, or no way.
+func (c *clientHalf) learnFor(s *rewrite.Script, missing []rewrite.Name, catalog *rewrite.Catalog, first bool) (asked bool, err error) {
+	if len(missing) == 0 || c.plain {
 		return false, nil
 	}
 	switch {
@@ -75,15 +97,15 @@ func (c *clientHalf) learnFor(s *rewrite.Script, catalog *rewrite.Catalog, first
 		if catalog == nil {
 			return false, nil
 		}
-		names := catalog.Ask(s.Missing)
+		names := catalog.Ask(missing)
 		answer, err := c.question(postgres.NamesQuery(names))
 		if err != nil {
 			return false, fmt.Errorf("ask for names: %w", err)
 		}
 		return c.learnNames(answer, catalog, names), nil
 	case !first || !c.pipeline.idle('T') || !queries(s):
-	case catalog != nil && !catalog.Changed(s.Missing, c.environment.since()), c.environment.hides:
-		return c.learnInside(s.Missing, catalog)
+	case catalog != nil && !catalog.Changed(missing, c.environment.since()), c.environment.hides:
+		return c.learnInside(missing, catalog)
 	}
 	return false, nil
 }

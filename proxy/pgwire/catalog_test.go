@@ -122,7 +122,15 @@ func TestPastTheProxy(t *testing.T) {
 	past("DROP TABLE again; CREATE TABLE again (k int PRIMARY KEY, v text); INSERT INTO again VALUES (1, 'a')")
 	expect(first, "SELECT * FROM again WHERE k > 0", history.CoverageOpaque)
 	expect(first, "SELECT * FROM again WHERE k > 0", history.CoverageExact)
-	past("CREATE TABLE late (k int PRIMARY KEY); INSERT INTO late VALUES (1)")
+	past("CREATE TABLE soon (k int PRIMARY KEY); CREATE TABLE sooner (k int PRIMARY KEY); CREATE TABLE soonest (k int PRIMARY KEY)")
+	expect(first, "SELECT * FROM soonest", history.CoverageExact) // the first statement that names it
+	expect(inside, "SELECT * FROM sooner", history.CoverageExact)
+	expect(inside, "SELECT * FROM pg_catalog.pg_class, soon LIMIT 0", history.CoverageExact)
+	first.step("Q CREATE TEMP TABLE soon (k int)")
+	expect(first, "SELECT * FROM soon", history.CoverageOpaque)
+	first.step("Q DISCARD ALL")
+	expect(first, "SELECT * FROM soon", history.CoverageExact)
+	past("CREATE FUNCTION late(int) RETURNS int LANGUAGE sql AS 'SELECT $1'; CREATE TABLE late (k int PRIMARY KEY); INSERT INTO late VALUES (1)")
 	fresh := open()
 	for deadline := time.Now().Add(time.Minute); sees(fresh, "SELECT * FROM late") != history.CoverageExact; fresh.step("Q DISCARD ALL") { // as a pool does
 		if time.Now().After(deadline) {

@@ -183,7 +183,7 @@ var List = []Anomaly{
 	},
 	{
 		Class: G2Item, Name: WriteSkew, Phenomenon: PG2Item, Refuses: true, Digit: 4,
-		Formula: "two adjacent rw over different rows", Source: "Berenson et al. 1995, A5B",
+		Formula: "two adjacent rw over different rows, or columns of one row", Source: "Berenson et al. 1995, A5B",
 		Remedies: []Remedy{RemedyLock, RemedyParent},
 	},
 	{

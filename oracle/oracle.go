@@ -139,6 +139,8 @@ type Edge struct {
 	// value is not certain, the text is empty.
 	FromValues []Value `json:"from_values,omitempty"`
 	ToValues   []Value `json:"to_values,omitempty"`
+	// Columns are those that both assigned (ww); empty if that is not known, or there are none.
+	Columns []string `json:"columns,omitempty"`
 	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over.
 	Condition string `json:"condition,omitempty"`
 	// Found is how many rows the reader got for it, where that is known.

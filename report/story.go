@@ -209,7 +209,13 @@ func (t *teller) effect() string {
 			return lost
 		}
 		a, b = t.overwriter()
-		return fmt.Sprintf("%s did not take %s change into account: it may be lost.", capital(t.who(a)), t.whose(b))
+		of := ""
+		for i := range f.Edges {
+			if list := f.Edges[i].Columns; len(list) > 0 && f.Edges[i].To == a {
+				of = " of " + strings.Join(list, ", ")
+			}
+		}
+		return fmt.Sprintf("%s did not take %s change%s into account: it may be lost.", capital(t.who(a)), t.whose(b), of)
 	case anomaly.ReadSkew, anomaly.Vanishes, anomaly.NonRepeatableRead, anomaly.Phantom:
 		return "The answers do not fit together: no one moment shows them all."
 	case anomaly.WriteSkew, anomaly.SkewBetween:

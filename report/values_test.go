@@ -17,7 +17,7 @@ t2 commit
 t1 w coupon.7 1>2 -- LAST
 t1 commit
 `
-	const effect = "You did not take session 2's change into account: it may be lost."
+	const effect = "You did not take session 2's change of "
 	you := Reader{Session: 1, Others: true}
 	for _, tt := range []struct {
 		name, read, first, last string
@@ -34,14 +34,16 @@ t1 commit
 		{"computed", "n 5", "UPDATE coupon SET n = n - 1 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 changed n in", "may be lost: session 2 set n after you had read 5."}, "= 1"},
 		{"an expression with a number", "n 5", "UPDATE coupon SET n = 4 DIV 2 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 changed n in"}, "n = 4 in"},
 		{"a call", "n 5", "UPDATE coupon SET n = abs(4) WHERE id = 7", "UPDATE coupon SET n = (3) WHERE id = 7", []string{"Session 2 changed n in", "You changed n in"}, "n = 4 in"},
-		{"other columns", "n 5 note new", "UPDATE coupon SET note = 'x' WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"You read n = 5, note = 'new' in", effect}, "is lost"},
+		{"other columns", "n 5 note new", "UPDATE coupon SET note = 'x' WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", nil, ""},
 		{"a secret", "n 5", "UPDATE coupon SET password = 'hush', n = 4 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 set n = 4 in"}, "set password = 'hush'"},
 		{"a backslash", "note new", `UPDATE coupon SET note = 'a\\b' WHERE id = 7`, "UPDATE coupon SET note = 'c' WHERE id = 7", []string{"Session 2 changed note in"}, "set note = 'a"},
 	} {
 		text := strings.NewReplacer("READ\"", tt.read+"\"", "FIRST", tt.first, "LAST", tt.last).Replace(skeleton)
 		found := findings(t, text)
+		if want := min(1, len(tt.want)); len(found) != want {
+			t.Errorf("%s: %d findings, want %d", tt.name, len(found), want)
+		}
 		if len(found) != 1 {
-			t.Errorf("%s: %d findings", tt.name, len(found))
 			continue
 		}
 		w := Warning(found[0], you)

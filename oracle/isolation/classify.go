@@ -14,18 +14,18 @@ type hop struct {
 }
 
 // choose picks one edge for each step of a cycle, so that the best everyday name fits, and gives that name.
-func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
+func choose(c *Checker, p []step, class oracle.Class, mask kinds) ([]hop, string) {
 	if len(p) == 2 {
-		return choosePair(p, class, mask)
+		return choosePair(c, p, class, mask)
 	}
 	hops := make([]hop, len(p))
 	for i, s := range p {
-		hops[i] = hop{s.t, *pick(s, class, mask)}
+		hops[i] = hop{s.t, shownAs(c, *pick(s, class, mask))}
 	}
 	if class == anomaly.G1c && count1(hops, edgeWR) == 0 {
 		for i, s := range p {
 			if e := s.first(edgeWR); e != nil {
-				hops[i].e = *e
+				hops[i].e = shownAs(c, *e)
 				break
 			}
 		}
@@ -39,9 +39,9 @@ func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
 
 // pick prefers, for a hop that is not rw, what was read to what was overwritten: it says more about what went wrong.
 func pick(s step, class oracle.Class, mask kinds) *edge {
-	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT}
+	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT, edgeRow}
 	if class == anomaly.G0 {
-		order = []kinds{edgeWW, edgeSO, edgeRT}
+		order = order[1:]
 	}
 	if s.rw {
 		order = []kinds{edgeRW}
@@ -55,6 +55,17 @@ func pick(s step, class oracle.Class, mask kinds) *edge {
 		}
 	}
 	panic("isolation: a cycle passes where there is no edge")
+}
+
+// shownAs is an edge as a finding tells it.
+func shownAs(c *Checker, e edge) edge {
+	if e.kind == edgeRow {
+		e.kind, e.commutes = edgeWW, true
+	}
+	if e.kind == edgeWW {
+		_, e.spares = overwritten(c, e.from, e.to)
+	}
+	return e
 }
 
 // first is the first edge of a kind; those over rows that were read go before those over conditions.
@@ -95,7 +106,7 @@ var rank = map[string]int{
 }
 
 // choosePair tries all edges between two transactions.
-func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name string) {
+func choosePair(c *Checker, p []step, class oracle.Class, mask kinds) (best []hop, name string) {
 	for i := range p[0].l.edges {
 		for j := range p[1].l.edges {
 			a, b := p[0].l.edges[i], p[1].l.edges[j]
@@ -108,7 +119,7 @@ func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name stri
 			if class == anomaly.G1c && a.kind != edgeWR && b.kind != edgeWR && (p[0].l.kinds|p[1].l.kinds)&edgeWR != 0 {
 				continue
 			}
-			hops := []hop{{p[0].t, a}, {p[1].t, b}}
+			hops := []hop{{p[0].t, shownAs(c, a)}, {p[1].t, shownAs(c, b)}}
 			if n := namePair(hops, class); best == nil || rank[n] < rank[name] || rank[n] == rank[name] && overPredicates(hops) < overPredicates(best) {
 				best, name = hops, n
 			}
@@ -126,10 +137,7 @@ func namePair(h []hop, class oracle.Class) string {
 	case anomaly.G0, anomaly.G1c:
 		return nameLong(h, class)
 	case anomaly.G2Item:
-		if h[0].e.kind == edgeRW && h[1].e.kind == edgeRW && (!h[0].e.sameRow(&h[1].e) || overPredicates(h) > 0) {
-			return anomaly.WriteSkew
-		}
-		return ""
+		return anomaly.WriteSkew // over one row: of different columns, since there is no ww
 	case anomaly.GSingle:
 	default:
 		return ""
@@ -143,7 +151,7 @@ func namePair(h []hop, class oracle.Class) string {
 	}
 	same := r.e.sameRow(&o.e)
 	switch {
-	case o.e.kind == edgeWW && same && staleAtWrite(r, o):
+	case o.e.kind == edgeWW && same && !o.e.spares && staleAtWrite(r, o):
 		return anomaly.LostUpdate
 	case o.e.kind == edgeWW && !same:
 		return anomaly.ReadWriteSkew

@@ -20,6 +20,7 @@ const (
 	edgeSO
 	edgeRT
 	edgeRequest // evidence of findings only, never in the graph
+	edgeRow     // ww, of writes that commute: see assigned.go
 
 	edgeData = edgeWW | edgeWR | edgeRW
 )
@@ -53,6 +54,8 @@ type link struct {
 type edge struct {
 	kind     kinds
 	over     bool // a ww that stands for a path over other versions of the row
+	commutes bool // evidence: a ww of writes that commute
+	spares   bool // evidence: a ww that assigned no column that the one before had changed
 	from, to *version
 	fromStmt int32 // index in its transaction; -1: not captured
 	toStmt   int32
@@ -90,6 +93,7 @@ type graph struct {
 	ahead []visit   // queues of walk
 	back  []visit
 
+	commuted  bool   // there is an edgeRow
 	backward  bool   // an edge other than rw led to a transaction that had ended before its beginning did
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
@@ -152,6 +156,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 		from.fresh = g.freshMark
 	}
 	g.backward = g.backward || e.kind != edgeRW && from.end > to.end
+	g.commuted = g.commuted || e.kind == edgeRow
 	if l.kinds&e.kind == 0 {
 		l.kinds |= e.kind
 		g.edges = append(g.edges, newEdge{from, to})
@@ -193,6 +198,11 @@ func (c *Checker) search(session uint64) {
 		}
 		mask, suffix := edgeData, ""
 		p := c.walk(s, anyCycle(mask), unbounded)
+		if p == nil && c.commuted {
+			if q := c.walk(s, anyCycle(mask|edgeRow), unbounded); q != nil {
+				c.classes(s, session, mask|edgeRow, suffix, q)
+			}
+		}
 		for _, more := range []struct {
 			kind   kinds
 			suffix string
@@ -221,7 +231,7 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string, any
 		walks := slices.Clone(cl.walks)
 		for i := range walks {
 			w := &walks[i]
-			w.mask &= mask
+			w.mask = (w.mask | edgeRow) & mask
 			if cl.class == anomaly.G0 && suffix != "" {
 				w.mask |= mask & (edgeSO | edgeRT)
 			}

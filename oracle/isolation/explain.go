@@ -14,7 +14,7 @@ import (
 
 // report makes a finding of a cycle.
 func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds, session uint64) {
-	hops, name := choose(p, class, mask)
+	hops, name := choose(c, p, class, mask)
 	if class == anomaly.G2Item && overPredicates(hops) > 0 {
 		class = anomaly.G2
 	}
@@ -67,19 +67,27 @@ func (c *Checker) dirtyRead(class oracle.Class, v *version, r reader) {
 // emit reports a finding, unless it was reported of the same transactions.
 func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) {
 	key := setKey(class, ts)
+	commutes := slices.ContainsFunc(edges, func(e edge) bool { return e.commutes })
+	if commutes {
+		key += " rows"
+	}
 	if c.reported[key] {
 		return
 	}
 	c.reported[key] = true
+	ts[0].sets = append(ts[0].sets, key)
+	f := draft(c, class, name, ts, edges, to, session)
+	if commutes && !f.Promised {
+		return // rows are protected, but no serial order of the columns' writes is missing
+	}
 	if c.levels != nil && len(edges) == 1 {
 		c.levels.AddFact(level.Fact{Class: class, Txns: ids(ts)})
 	}
-	ts[0].sets = append(ts[0].sets, key)
-	publish(c, draft(class, name, ts, edges, to, session))
+	publish(c, f)
 }
 
 // draft makes a finding; edge i leaves transaction i and leads to transaction to[i].
-func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) *oracle.Finding {
+func draft(c *Checker, class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) *oracle.Finding {
 	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Name: name, Session: session, Seen: 1}
 	wall := !oneClock(ts)
 	for i, t := range ts {
@@ -105,6 +113,9 @@ func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, s
 				pub.Name = e.to.rowLabel()
 			}
 			evidence(&pub, e, ts[i], ts[to[i]])
+			if e.kind == edgeWW {
+				pub.Columns, _ = overwritten(c, e.from, e.to)
+			}
 			if pub.Row.Table != "" && !tables[pub.Row.Table] {
 				tables[pub.Row.Table] = true
 				f.Tables = append(f.Tables, pub.Row.Table)
@@ -340,6 +351,8 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		return fmt.Sprintf("%s wrote version %s of %s %s; %s %s %s", a, p.FromVersion, row, from, b, then, to)
 	case e.kind == edgeWR && match:
 		return fmt.Sprintf("%s found version %s of %s %s, which %s had written %s, and had nothing to change in it", b, p.ToVersion, row, to, a, from)
+	case e.kind == edgeWR && e.from != e.to:
+		return fmt.Sprintf("%s read version %s of %s %s, with the columns that %s had written %s", b, p.ToVersion, row, to, a, from)
 	case e.kind == edgeWR:
 		return fmt.Sprintf("%s read version %s of %s %s, which %s had written %s", b, p.ToVersion, row, to, a, from)
 	case e.kind == edgeRW:

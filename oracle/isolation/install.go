@@ -331,46 +331,27 @@ func (c *Checker) writeEdges(v *version) {
 	if v.is != live {
 		return
 	}
-	next := v.nextInstalled()
 	for _, r := range v.readers {
-		c.addWR(v, r)
-		if next != nil {
-			c.addRW(r, v, next)
-		}
+		c.addWR(v, v, r)
+		followed(c, r, v)
 	}
 	if v.inter {
 		c.dirtyReads(anomaly.G1b, v)
 		return
 	}
-	if next != nil {
-		c.addEdge(edgeWW, w, next.writer, v, next, v.wstmt, next.wstmt)
-	}
-	stop := uint64(0)
-	u := v.before()
-	for i := 0; u != nil && i < maxWalk; i++ {
-		if u.writer != w {
-			for _, r := range u.readers {
-				c.addRW(r, u, v)
-			}
-		}
-		if u.installed() && u.writer != w {
-			c.addEdge(edgeWW, u.writer, w, u, v, u.wstmt, v.wstmt)
-			stop = u.order
-			break
-		}
-		u = u.before()
-	}
+	orderedBehind(c, v)
+	before := orderedBefore(c, v)
 	if v.row == nil || v.order == 0 {
 		return
 	}
 	floats := v.row.floats
-	for i := len(floats) - 1; i >= 0 && floats[i].asOf > stop; i-- {
+	for i := len(floats) - 1; i >= 0 && floats[i].asOf > before.stop; i-- {
 		f := floats[i]
 		if f.asOf > v.order || f.asOf == 0 || f.next != nil {
 			continue
 		}
 		for _, r := range f.readers {
-			c.addRW(r, f, v)
+			before.read(c, r, f, v)
 		}
 	}
 }
@@ -382,25 +363,31 @@ func (c *Checker) readEdges(t *txn, i int32, v *version) {
 		c.dirtyRead(anomaly.G1a, v, reader{t, i})
 		return // not in the version order: it has no successor
 	case v.is == live && v.writer != nil && v.writer != t:
-		c.addWR(v, reader{t, i})
+		c.addWR(v, v, reader{t, i})
+		if v.mixed {
+			behindMixed(c, v, reader{t, i})
+		}
 		if v.inter {
 			c.dirtyRead(anomaly.G1b, v, reader{t, i})
 		}
 	}
-	if next := v.nextInstalled(); next != nil {
-		c.addRW(reader{t, i}, v, next)
-	}
+	followed(c, reader{t, i}, v)
 }
 
-// addWR draws the dependency of a read on the writer of v. An UPDATE that changed nothing depends on that writer only
+// addWR draws the dependency of a read of v on the writer of u, which is v or a version of which it took over columns. An UPDATE that changed nothing depends on that writer only
 // if the writer itself depended on the row: if it wrote blindly, the two could have come in the other order, with the
 // same result. Not so if the transaction then read the row as it was before v: then the UPDATE had not come first either.
-func (c *Checker) addWR(v *version, r reader) {
-	if a := r.access(); a.op == opMatch && !a.denied && !v.writer.used(v) {
+func (c *Checker) addWR(u, v *version, r reader) {
+	switch a := r.access(); {
+	case a.op == opMatch && !a.denied && !u.writer.used(u):
 		return
+	case (a.op == opMatch || a.op == opUpdate) && usesBy(c, u).commutes(c.texts.of(r.t, a.stmt)):
+		return // it looked at columns that the other one left alone
 	}
-	futureRead(c, v, r)
-	c.addEdge(edgeWR, v.writer, r.t, v, v, v.wstmt, r.access().stmt)
+	if u == v {
+		futureRead(c, v, r)
+	}
+	c.addEdge(edgeWR, u.writer, r.t, u, v, u.wstmt, r.access().stmt)
 }
 
 // used reports whether t read the row of v, its own version, or computed v from the row.
@@ -437,7 +424,7 @@ func (c *Checker) addRW(r reader, v, n *version) {
 	}
 	c.addEdge(edgeRW, r.t, n.writer, v, n, a.stmt, n.wstmt)
 	c.requests.judgeRead(r, v, n)
-	if w := r.t.wroteAfter(n); w != nil {
+	if w := r.t.wroteAfter(n); w != nil && !usesBy(c, n).commutes(usesBy(c, w)) {
 		// The reader overwrote, perhaps by way of others, what it had not seen: one edge stands for the ww path, so that
 		// a lost update is told as one of two transactions, however many wrote in between.
 		c.draw(edge{kind: edgeWW, over: n.nextInstalled() != w, from: n, to: w, fromStmt: n.wstmt, toStmt: w.wstmt}, n.writer, r.t)

@@ -149,7 +149,8 @@ type Checker struct {
 	coverage Coverage
 	// approximate counts the accesses that are left out, by table.
 	approximate map[string]int
-	lost        lost     // nil unless Options.Explain
+	lost        lost // nil unless Options.Explain
+	texts       texts
 	spare       spare    // room for the next transactions'
 	recs        []record // room for register's
 	last        *table   // the table of the last access

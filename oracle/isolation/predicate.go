@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
@@ -212,6 +213,21 @@ func (t *txn) changes(first int) (list []*change) {
 			rows[v.row] = ch
 		} else {
 			rows[v] = ch
+		}
+	}
+	for _, ch := range list {
+		if ch.was.known && ch.now.known {
+			ch.v.same = ch.was.same(ch.now)
+		}
+	}
+	return list
+}
+
+// same are the columns that have one value in both images, in lower case.
+func (m image) same(o image) (list []string) {
+	for name, v := range m.values {
+		if w, in := o.values[name]; in && (v == nil && w == nil || v != nil && w != nil && *v == *w) {
+			list = append(list, strings.ToLower(name))
 		}
 	}
 	return list

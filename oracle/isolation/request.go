@@ -382,7 +382,7 @@ func (q *requests) reportLost(k claim, r reader, n, w *version, possible bool) {
 	edges := []edge{
 		{kind: edgeRW, from: r.access().node, to: n, fromStmt: read, toStmt: n.wstmt}, {kind: then, from: n, to: w, fromStmt: n.wstmt, toStmt: k.stmt}, {kind: edgeRequest, fromStmt: k.stmt, toStmt: read},
 	}
-	f := draft(anomaly.GSingleRequest, anomaly.LostBetween, ts, edges, to, q.c.session)
+	f := draft(q.c, anomaly.GSingleRequest, anomaly.LostBetween, ts, edges, to, q.c.session)
 	last := &f.Edges[2]
 	last.Text = fmt.Sprintf("%s and %s are one request (%s), and %s", f.Transactions[0].Label, f.Transactions[2].Label, k.t.request.name, k.says(f))
 	if possible {

@@ -61,7 +61,9 @@ type version struct {
 	is     standing
 	inter  bool // not the last version that its writer gave the row
 	del    bool // the dead version of a deletion
+	mixed  bool // it commutes with one before it, so that its readers read what that one wrote, too
 	image  image
+	same   []string // columns to which its writer gave the values that they had, as far as images tell
 
 	prev, next *version // immediate neighbours, where a write told them
 	readers    []reader

@@ -326,7 +326,7 @@ func (q *requests) reportSkew(m, n missed) {
 		to[i] = (i + 1) % len(ts)
 	}
 	ts, edges = append(ts[first:len(ts):len(ts)], ts[:first]...), append(edges[first:len(edges):len(edges)], edges[:first]...)
-	f := draft(anomaly.G2Request, anomaly.SkewBetween, ts, edges, to, q.c.session)
+	f := draft(q.c, anomaly.G2Request, anomaly.SkewBetween, ts, edges, to, q.c.session)
 	for i := range f.Edges {
 		e := &f.Edges[i]
 		if e.Kind != oracle.EdgeRequest {

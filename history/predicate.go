@@ -13,6 +13,8 @@ type PredicateRead struct {
 	To   uint64 `json:"to"`
 	// Whole says that the statement's accesses name every row of the table for which the condition held.
 	Whole bool `json:"whole,omitempty"`
+	// Met says that the condition held for a row that was in the way of an INSERT, which passed over it. No other row could be.
+	Met bool `json:"met,omitempty"`
 	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
 	Current bool `json:"current,omitempty"`
 }
@@ -23,6 +25,7 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = strconv.AppendUint(append(b, `,"from":`...), r.From, 10)
 	b = strconv.AppendUint(append(b, `,"to":`...), r.To, 10)
 	b = appendBool(b, `,"whole":true`, r.Whole)
+	b = appendBool(b, `,"met":true`, r.Met)
 	return append(appendBool(b, `,"current":true`, r.Current), '}')
 }
 
@@ -39,6 +42,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.To, err = p.uint()
 		case "whole":
 			r.Whole, err = p.bool()
+		case "met":
+			r.Met, err = p.bool()
 		case "current":
 			r.Current, err = p.bool()
 		default:

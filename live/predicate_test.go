@@ -31,7 +31,8 @@ type stand struct {
 	proxy    *live.Proxy
 	sessions []conn
 	direct   conn
-	family   bool // MySQL family
+	family   bool     // MySQL family
+	before   []string // what the first session executes before a play
 }
 
 func newStand(t *testing.T, sessions int, setup ...string) *stand {
@@ -153,10 +154,29 @@ func ask(c conn, query string, args ...any) (string, error) {
 	return strings.Join(out, ";"), nil
 }
 
-// play executes lines "session statement" one after the other and gives the findings, without their ids.
+// awaitLock returns when a session of this database waits for a lock (PostgreSQL).
+func (s *stand) awaitLock() {
+	s.t.Helper()
+	for {
+		switch n, err := ask(s.direct, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"); {
+		case err != nil:
+			s.t.Fatal(err)
+		case n != "[0]":
+			return
+		}
+	}
+}
+
+// play executes lines "session statement" one after the other and gives the findings, without their ids. One that begins "session& statement" waits for a
+// lock, and the next line comes meanwhile.
 func (s *stand) play(level string, lines ...string) (found []string, r live.Result) {
 	s.t.Helper()
 	s.proxy.Checker.Restart()
+	for _, q := range s.before {
+		if _, err := ask(s.sessions[0], q); err != nil {
+			s.t.Fatalf("%s: %v", q, err)
+		}
+	}
 	for i, c := range s.sessions {
 		begin := []string{"BEGIN ISOLATION LEVEL " + level}
 		if s.family {
@@ -168,10 +188,24 @@ func (s *stand) play(level string, lines ...string) (found []string, r live.Resu
 			}
 		}
 	}
+	done := make([]chan struct{}, len(s.sessions)) // of what runs aside
 	for _, line := range lines {
 		number, query, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if _, err := ask(s.sessions[number[0]-'1'], query); err != nil {
-			s.t.Logf("%s: %v", line, err)
+		i := number[0] - '1'
+		if done[i] != nil {
+			<-done[i]
+		}
+		done[i] = make(chan struct{})
+		go func() {
+			defer close(done[i])
+			if _, err := ask(s.sessions[i], query); err != nil {
+				s.t.Logf("%s: %v", line, err)
+			}
+		}()
+		if number[1:] == "&" {
+			s.awaitLock()
+		} else {
+			<-done[i]
 		}
 	}
 	for _, c := range s.sessions {

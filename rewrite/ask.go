@@ -21,6 +21,12 @@ type Ask struct {
 	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter
 	// tells it ByRow: its answer has a row, or none.
 	Exists, ByRow bool
+	// Met says that the statement is an INSERT which passes over a row that is in the way (ON CONFLICT DO NOTHING), and that only a row for which the
+	// condition holds can be: where it has no row in its answer, it met one. It saw what was current.
+	Met bool
+	// Within says that the condition is that of a subquery of a write, which is certainly evaluated where the statement has rows in its answer or changes
+	// some, and tells nothing where it does not. On products with locks, levels above READ COMMITTED show it what is current.
+	Within bool
 	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).
 	Relation *Relation
 	// Types are the types of the columns with which parameters are compared.

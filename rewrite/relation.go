@@ -44,6 +44,7 @@ type Relation struct {
 	Key          []string   // primary key columns in order; empty if there is none
 	Indexes      [][]string // columns of each secondary index; an expression index has "" for the expression
 	Unique       [][]string // columns of each unique index or constraint, the primary key included
+	Excludes     bool       // PostgreSQL: other unique indexes (of a part of the rows, of expressions) or exclusion constraints
 	HasTriggers  bool       // row triggers of the user's
 	HasRules     bool       // PostgreSQL rewrite rules
 	ColumnGrants bool       // there are column privileges, so selecting a further column may be refused

@@ -72,8 +72,8 @@ type Plan struct {
 	Why      string           // why Coverage is not exact
 	// Bare is the first table without hidden columns that the statement names and that can have them (MySQL family); nil if there is none.
 	Bare *RelationName
-	// WithRows is the coverage of an answer that has at least Rows rows, or one if Rows is 0, where that is more than Coverage: for some forms
-	// the rows tell everything, and no rows nothing. It is empty for other statements.
+	// WithRows is the coverage of a statement whose answer has Rows rows, or at least one if Rows is 0, or that changed so many, where that is more
+	// than Coverage: for some forms the rows tell everything, and no rows nothing. It is empty for other statements.
 	WithRows    history.Coverage
 	Rows        int
 	Repeats     bool // what it read comes with each row of the answer, and is the same (INSERT ... SELECT)

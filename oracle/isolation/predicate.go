@@ -33,6 +33,8 @@ import (
 // Where the level of T may show what is not committed, S could not see what W wrote only if W's first write of the row was sent after that.
 // A row that T had written before S shows S T's own version, whatever its view of the database.
 //
+// An INSERT that passed over a row which was in the way found the one for which P holds, though it does not name it.
+//
 // A plain read is superseded, as an item read is, if T later locked the row; and if T later met a row in the way of an INSERT
 // (a duplicate key): that showed it what was current. So does a later locking read of the table of which the rows are not known.
 
@@ -46,6 +48,7 @@ type predicate struct {
 	from, to uint64
 	whole    bool // the statement's accesses name all rows for which the condition held
 	current  bool // it saw what was current
+	met      bool // the condition held for one row, which was in the way of an INSERT
 	dirty    bool // it may have seen what was not committed
 	compared bool // with the changes that were there when its transaction ended
 	// relocked are later reads of the transaction that saw what was current in the table, where it is not known which rows.
@@ -131,7 +134,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 			why = list[0]
 		}
 		interval, _ := where.Interval()
-		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, met: r.Met, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -296,6 +299,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		hidden = ch.t.stmts[ch.first].from > p.to
 	}
 	hidden = hidden && sameClock(ch.t, p.t)
+	visible = visible || p.met && now == condition.True && !hidden && p.waitedFor(ch)
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && changed:
@@ -325,6 +329,13 @@ func (p *predicate) found(ch *change) (found, certain bool) {
 		v = v.prev
 	}
 	return false, ch.born
+}
+
+// waitedFor reports whether the row of a change had the key all the while that an INSERT met a row with it: no other row could then have it, and the
+// INSERT waits until the transaction ends that makes such a row.
+func (p *predicate) waitedFor(ch *change) bool {
+	to := ch.t.stmts[ch.stmt].to
+	return to != 0 && to < p.from && sameClock(ch.t, p.t)
 }
 
 func committedBefore(t *txn, p *predicate) bool {

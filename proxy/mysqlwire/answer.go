@@ -195,7 +195,11 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 			st.opaque("its rows are fetched with a cursor")
 		}
 		bare := o.sawBare(st.plan)
-		due = o.tracker.Done(st.running, record.Result{Changed: t.rowless && a.affected > 0 && slices.Contains(changing, st.plan.Verb)})
+		res := record.Result{}
+		if t.rowless && slices.Contains(changing, st.plan.Verb) {
+			res.Changed = a.affected
+		}
+		due = o.tracker.Done(st.running, res)
 		if o.terminal() {
 			due = append(bare, due...)
 		} else { // a program that counts warnings behaves as without us, and finds this one if it asks

@@ -82,6 +82,9 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
+		if a.Within && r.decoded == 0 || a.Met && (r.decoded > 0 || ev.Coverage == history.CoverageOpaque) {
+			continue
+		}
 		for k := range ev.Accesses {
 			if ev.Accesses[k].Row.Table == a.Table {
 				found++
@@ -91,11 +94,12 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			continue
 		}
 		a = settled(a)
-		none := r.none
+		none := r.none || a.Within // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
 		}
-		read := history.PredicateRead{Table: a.Table, Current: a.Current && t.dbms.SnapshotAt == product.AtFirstRead, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log}
+		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"
@@ -135,7 +139,7 @@ func (t *Tracker) sees(x *txn, tk *Ticket, a *rewrite.Ask, to uint64) (from, upT
 		return 0, 0, false
 	}
 	moment := t.dbms.SnapshotAt
-	if product.Relaxed(x.level) || moment == product.AtFirstRead && (a.Current || x.level == product.Serializable) {
+	if a.Met || moment == product.AtFirstRead && a.Within || product.Relaxed(x.level) || moment == product.AtFirstRead && (a.Current || x.level == product.Serializable) {
 		return tk.from, to, true
 	}
 	switch moment {

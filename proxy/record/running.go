@@ -20,7 +20,7 @@ type Running struct {
 	accesses []history.Access
 	dropped  int
 	opaque   string
-	decoded  int  // rows, see rewrite.Plan.WithRows
+	decoded  int  // rows that came or were changed, see rewrite.Plan.WithRows
 	mark     int  // the first access of the row that was decoded last
 	cells    int  // values that came with rows
 	values   bool // they are recorded for people,
@@ -60,7 +60,7 @@ func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
 func (r *Running) coverage() (history.Coverage, string) {
 	p := r.Plan()
 	seen, why := p.Coverage, p.Why
-	if r.decoded >= max(p.Rows, 1) && p.WithRows != "" {
+	if p.WithRows != "" && r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) {
 		seen, why = p.WithRows, ""
 	}
 	switch {

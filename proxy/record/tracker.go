@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -66,7 +67,7 @@ type txn struct {
 	holds     []*Ticket // declared cursors that outlive it
 }
 
-// held is a statement that is not recorded yet. logs says that the log tells some of what it did, and changed is Result.Changed.
+// held is a statement that is not recorded yet. logs says that the log tells some of what it did, and changed is whether it changed rows.
 type held struct {
 	ev      *history.Event
 	logs    bool
@@ -83,7 +84,7 @@ type late struct {
 	n   int
 	ev  *history.Event
 
-	changed bool // Result.Changed
+	changed bool // it changed rows
 }
 
 // Ticket is a request on its way.
@@ -110,8 +111,8 @@ type Ticket struct {
 type Result struct {
 	Err *answer.Error // nil if it succeeded
 	Tag string        // PostgreSQL: the command tag
-	// Changed says that an INSERT, UPDATE or DELETE changed rows, by the server's count (MySQL family).
-	Changed bool
+	// Changed is how many rows an INSERT, UPDATE or DELETE changed, by the server's count (MySQL family; 0 elsewhere).
+	Changed uint64
 	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
 	Suspended bool
 }
@@ -311,6 +312,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	if ev != &t.event {
 		ev.At = t.rec.now()
 	}
+	r.decoded += int(min(res.Changed, math.MaxInt32))
 	ev.Coverage, ev.Why = r.coverage()
 	if t.requested(r, ev); text.Any() {
 		ev.Params = ""
@@ -348,7 +350,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 	}
 	if logs && x.implicit {
-		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: res.Changed})
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: res.Changed > 0})
 	}
 	if logs && !x.implicit {
 		x.logged = true
@@ -358,7 +360,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			t.spare.give(ev.Accesses)
 			ev.Accesses = nil
 		}
-		x.held = append(x.held, held{ev, logs, res.Changed})
+		x.held = append(x.held, held{ev, logs, res.Changed > 0})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}

@@ -54,6 +54,7 @@ type predicateRow struct {
 	FromTick int64  `parquet:"from_tick"`
 	ToTick   int64  `parquet:"to_tick"`
 	Whole    bool   `parquet:"whole"`
+	Met      bool   `parquet:"met"`
 	Current  bool   `parquet:"is_current"`
 }
 
@@ -128,7 +129,7 @@ func (w *Writer) eventOf(input int, e *history.Event) eventRow {
 		r.ErrorCode, r.ErrorText = text(e.Error.Code), text(e.Error.Message)
 	}
 	for _, p := range e.Reads {
-		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Current})
+		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Met, p.Current})
 	}
 	for _, o := range e.Operands {
 		r.Operands = append(r.Operands, operandRow{text(o.Column), text(string(o.Role)), text(o.Value)})

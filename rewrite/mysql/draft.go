@@ -38,7 +38,7 @@ func (s *draft) opaque(why string) {
 	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
 	s.plan.Stamp, s.plan.Log, s.plan.Auto, s.plan.ParsedApart, s.plan.CurrentRead = false, false, "", 0, false
-	s.plan.Coverage, s.plan.WithRows, s.plan.Why = history.CoverageOpaque, "", why
+	s.plan.Coverage, s.plan.WithRows, s.plan.Rows, s.plan.Why = history.CoverageOpaque, "", 0, why
 }
 
 // leave is opaque for a statement that is not parsed. What the hidden columns would show is still taken out of it, if that parses.

@@ -421,7 +421,7 @@ var inserts = []form{
 	{"INSERT INTO item VALUES (NULL,1,'cup',DEFAULT)", exact, 0},
 	{"INSERT INTO item (account_id,name) VALUES (1,'cup'),(2,'cup')", exact, 0},
 	{"INSERT INTO item (account_id,name) VALUES (1,'pen')", exact, 0}, // duplicate
-	{"INSERT IGNORE INTO item (account_id,name) VALUES (1,'pen'),(1,'cup')", exact, 0},
+	{"INSERT IGNORE INTO item (account_id,name) VALUES (1,'pen'),(1,'cup')", approx, 0},
 	{"INSERT INTO item SET account_id = 3, name = 'cup'", exact, 0},
 	{"INSERT item SET account_id = 3, name = 'pen' ON DUPLICATE KEY UPDATE qty = 9", exact, 0},
 	{"INSERT INTO item (account_id,name,qty) VALUES (1,'pen',9) ON DUPLICATE KEY UPDATE qty = VALUES(qty)", exact, 1},
@@ -438,7 +438,7 @@ var inserts = []form{
 	{"INSERT INTO item (account_id, name) SELECT 7, name FROM item GROUP BY name", approx, 0},
 	{"INSERT INTO bare SELECT * FROM bare", approx, 0},
 	{"INSERT INTO bare (a) SELECT 1", exact, 0},
-	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 8)", approx, 0},
+	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 8)", approx, -1},
 	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 1) LIMIT 1", approx, 0},
 	{"INSERT INTO bare (a) SELECT 8 LIMIT 0", exact, 0},
 	{"INSERT INTO bare (a) SELECT (SELECT MAX(v) FROM parent)", approx, 0},
@@ -463,7 +463,7 @@ var inserts = []form{
 	{"INSERT INTO old VALUES (9,9)", opaque, 0},
 	{"INSERT INTO child VALUES (9,99)", exact, 0}, // foreign key
 	{"INSERT LOW_PRIORITY INTO bare VALUES (9,'9')", exact, 0},
-	{"INSERT HIGH_PRIORITY IGNORE bare VALUES ('x','9')", exact, 0},
+	{"INSERT HIGH_PRIORITY IGNORE bare VALUES ('x','9')", approx, 0},
 	{"INSERT INTO `größe` VALUES (9,9,9,9)", exact, 0},
 	{"INSERT INTO bare VALUE (9,'a) VALUES (')", exact, 0},
 	{"INSERT INTO zero (id) VALUES (9)", exact, 0},

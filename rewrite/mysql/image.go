@@ -93,19 +93,25 @@ func readImage(text string) (string, error) {
 	return string(b), nil
 }
 
-// given are the columns to which every row of an INSERT gives a value that the row keeps.
-func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) bool {
-	var names []string
+// columnsOfInsert are the names of the columns to which an INSERT gives values, in their order.
+func columnsOfInsert(n *ast.InsertStmt, src *source) (names []string) {
 	for _, c := range n.Columns {
 		names = append(names, c.Name.O)
 	}
-	if len(names) == 0 {
-		for _, c := range src.rel.Columns {
-			if !c.Hidden {
-				names = append(names, c.Name)
-			}
+	if len(names) > 0 {
+		return names
+	}
+	for _, c := range src.rel.Columns {
+		if !c.Hidden {
+			names = append(names, c.Name)
 		}
 	}
+	return names
+}
+
+// given are the columns to which every row of an INSERT gives a value that the row keeps.
+func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) bool {
+	names := columnsOfInsert(n, src)
 	return func(a *rewrite.Attribute) bool {
 		for i, name := range names {
 			if !strings.EqualFold(name, a.Name) || a.Auto {
@@ -127,8 +133,11 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 
 // newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
 func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
-	if n.IsReplace || n.IgnoreErr || n.Select != nil || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
+	if n.IsReplace || n.IgnoreErr || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
 		return ""
+	}
+	if n.Select != nil {
+		return s.selectedRow(n, src)
 	}
 	given := s.given(n, src)
 	image := s.image(src, given)
@@ -150,7 +159,67 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 			name = ""
 		}
 	}
-	return "(@wc_log:=CONCAT(@wc_log,'I " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID + ",' 0: '," + stampMark + ",' '," + image + name + ",';'))"
+	return newEntry(src, src.ref+"."+columnRowID, image, name)
+}
+
+func newEntry(src *source, id, image, name string) string {
+	return "(@wc_log:=CONCAT(@wc_log,'I " + escapeName(src.table()) + " '," + id + ",' 0: '," + stampMark + ",' '," + image + name + ",';'))"
+}
+
+// selectedRow is newRow for the row of literals that SELECT without a FROM clause gives: they stand in the place of the columns. It is empty where
+// the columns may take them in another form.
+func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
+	q, ok := n.Select.(*ast.SelectStmt)
+	if !ok || q.Kind != ast.SelectStmtKindSelect || q.From != nil || q.Distinct || q.GroupBy != nil || q.OrderBy != nil || q.Having != nil || len(n.OnDuplicate) > 0 {
+		return ""
+	}
+	names := columnsOfInsert(n, src)
+	literals := map[string]string{}
+	for i, f := range q.Fields.Fields {
+		if i >= len(names) || f.WildCard != nil {
+			return ""
+		}
+		if a := src.column(names[i]); a != nil && !a.Auto && !a.Generated {
+			if text, ok := literalFor(f.Expr, a); ok {
+				literals[a.Name] = text
+			}
+		}
+	}
+	known := func(a *rewrite.Attribute) bool { return literals[a.Name] != "" }
+	image, name := s.image(src, known), nameOf(src, true)
+	if image == "" {
+		return ""
+	}
+	if slices.ContainsFunc(src.rel.Key, func(c string) bool { a := src.column(c); return a == nil || !known(a) }) {
+		name = ""
+	}
+	var places []string
+	for column, text := range literals {
+		places = append(places, src.ref+"."+mysqlsyntax.Quote(column), text)
+	}
+	put := strings.NewReplacer(places...)
+	s.copies = true
+	return newEntry(src, newRowID, put.Replace(image), put.Replace(name))
+}
+
+// newRowID is the variable in which a SELECT keeps the id that it gives to the row.
+const newRowID = "@wc_r"
+
+// literalFor gives the SQL text of a literal that a column certainly takes as it is.
+func literalFor(e ast.ExprNode, a *rewrite.Attribute) (string, bool) {
+	v, ok := unwrapped(e).(*mysqlsyntax.Value)
+	if !ok {
+		return "", false
+	}
+	switch x := v.V.(type) {
+	case int64:
+		name := typeName(a.Type)
+		return strconv.FormatInt(x, 10), strings.HasSuffix(name, "int") && (x < 128 || name == "int" && x < 1<<31 || name == "bigint")
+	case string:
+		size, err := strconv.Atoi(sizeOf(a.Type))
+		return "'" + x + "'", err == nil && len(x) <= size && typeName(a.Type) == "varchar" && ascii(x) && !strings.ContainsAny(x, `'\`+"\x00\x01")
+	}
+	return "", false
 }
 
 // auto is the column of a single new row of which the server's answer brings the value.

@@ -74,7 +74,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "SKIP LOCKED hides rows"
 	}
 	ask.Current = lock != ast.SelectLockNone || s.session.LockingReads
-	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask)
+	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
 }
 
 // counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.
@@ -136,21 +136,21 @@ func constantRow(n *ast.SelectStmt) bool {
 }
 
 // askedByWrite notes what the condition of an UPDATE or DELETE asks of its table.
-func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast.ExprNode, all finding, limit *ast.Limit) {
+func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast.ExprNode, all finding, limit *ast.Limit, values ...ast.ExprNode) {
 	switch {
 	case s.r.flavor == TiDB:
 		return
-	case all.sub > 0:
+	case all.sub > within(s, where, values...).asked:
 		s.plan.Unread = "it reads several tables or a subquery"
 	case limit != nil:
 		s.plan.Unread = "LIMIT hides rows"
 	default:
-		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true})
+		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true}, s.whereOf(false))
 	}
 }
 
-// asked notes a predicate read of one table. It gives the reason if it cannot.
-func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask) string {
+// asked notes a predicate read of one table. It gives the reason if it cannot. first is the token WHERE of the condition, or -1.
+func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask, first int) string {
 	switch {
 	case src.why != "":
 		return "it reads " + src.why
@@ -159,7 +159,7 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 	case partitions(from):
 		return "it reads a partition"
 	}
-	a := &asker{planner: s, src: src, ask: ask, places: s.places(where, ask.ByRow)}
+	a := &asker{planner: s, src: src, ask: ask, places: s.places(where, first)}
 	a.ask.Table, a.ask.Relation, a.ask.Where = src.table(), src.rel, condition.Always
 	if limit != nil {
 		a.placeOf(limit)
@@ -215,19 +215,23 @@ func (v visitor) Enter(n ast.Node) (ast.Node, bool) { v(n); return n, false }
 // Leave implements ast.Visitor.
 func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
-// places finds the tokens of the literals and parameters of the statement's only WHERE, or of the one within WHERE EXISTS (...). It is nil if they are
-// not certain.
-func (s *planner) places(where ast.ExprNode, within bool) map[ast.Node]int {
-	t := s.text
+// whereOf finds the statement's only WHERE, or the one within WHERE EXISTS (...); -1 if it is not certain.
+func (s *scene) whereOf(within bool) int {
 	first := -1
-	for i := range t.Tokens {
-		if t.Is(i, "WHERE") {
+	for i := range s.text.Tokens {
+		if s.text.Is(i, "WHERE") {
 			if first >= 0 && !within {
-				return nil
+				return -1
 			}
 			first, within = i, within && first < 0
 		}
 	}
+	return first
+}
+
+// places finds the tokens of the literals and parameters of the condition behind token first. It is nil if they are not certain.
+func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
+	t := s.text
 	if where == nil || first < 0 {
 		return nil
 	}

@@ -106,6 +106,12 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	if all.sub > 0 {
 		s.partial("what subqueries read is not seen")
 	}
+	var values []ast.ExprNode
+	for _, a := range n.List {
+		values = append(values, a.Expr)
+	}
+	s.plan.Predicate = s.predicate(n.Where, []source{src})
+	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit, values...)
 	switch {
 	case s.callsStored(all):
 		s.opaque("a stored function")
@@ -146,8 +152,6 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	p := s.plan
 	p.Coverage = history.CoverageExact
 	p.CurrentRead = s.current(n.List, &src)
-	p.Predicate = s.predicate(n.Where, []source{src})
-	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit)
 }
 
 // readsToo reports whether a table may be among these. MariaDB then collects the changes before it makes the first one, so that the
@@ -368,11 +372,16 @@ func (s *planner) insert(n *ast.InsertStmt) {
 		s.opaque("a stored function")
 		return
 	}
-	if all.sub > 0 {
+	if in := withinInsert(s, n); all.sub > in.absent {
 		s.partial("what its query reads is not seen")
+	} else {
+		s.silent = all.sub > 0
 	}
-	if n.IsReplace {
-		s.partial("rows that REPLACE deletes are not seen")
+	switch {
+	case n.IsReplace:
+		s.partial(replaced)
+	case n.IgnoreErr && len(n.OnDuplicate) == 0:
+		s.partial(ignored)
 	}
 	if n.IsReplace && s.parent(&src) != nil || s.cascades(&src, false, n.OnDuplicate) {
 		s.partial("foreign keys may change other tables")
@@ -391,7 +400,16 @@ func (s *planner) insert(n *ast.InsertStmt) {
 	}
 	s.plan.Stamp = true
 	s.plan.Coverage = history.CoverageExact
+	if len(n.Lists) > 0 && len(s.why) == 1 && (s.why[0] == replaced || s.why[0] == ignored) {
+		s.plan.WithRows, s.plan.Rows = history.CoverageExact, len(n.Lists) // if it changed so many rows, all of them are new
+	}
 }
+
+// Why INSERT and REPLACE are not seen in full.
+const (
+	replaced = "rows that REPLACE deletes are not seen"
+	ignored  = "INSERT IGNORE does not tell which rows it met"
+)
 
 // insertStamp adds the column wc_writers and its value for each row.
 func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
@@ -407,7 +425,11 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	}
 	added := addition{columns: columnWriters, values: insertedMark, probes: "wc_probe"}
 	if log := s.newRow(n, src); log != "" {
-		added = addition{columns: columnRowID + "," + columnWriters, values: "UUID_SHORT()," + logging(log, insertedMark), probes: "wc_probe,wc_probe"}
+		id := "UUID_SHORT()"
+		if n.Select != nil {
+			id = "(" + newRowID + ":=" + id + ")"
+		}
+		added = addition{columns: columnRowID + "," + columnWriters, values: id + "," + logging(log, insertedMark), probes: "wc_probe,wc_probe"}
 		s.plan.Log, s.plan.Auto = true, s.auto(n, src)
 	}
 	if n.Setlist {
@@ -420,7 +442,7 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	case t.Is(i, "VALUES", "VALUE") && n.Select == nil:
 		return s.insertRows(i+1, len(n.Lists), added)
 	case t.Is(i, "SELECT") && n.Select != nil:
-		return s.insertSelect(n.Select, i)
+		return s.insertSelect(n.Select, i, added)
 	}
 	s.opaque("the form of this INSERT")
 	return false
@@ -524,7 +546,7 @@ func (s *planner) insertSet(i int, added addition) bool {
 }
 
 // insertSelect adds the stamp to the select list.
-func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
+func (s *planner) insertSelect(n ast.ResultSetNode, i int, added addition) bool {
 	sel, ok := n.(*ast.SelectStmt)
 	if !ok || sel.Kind != ast.SelectStmtKindSelect || sel.IsInBraces || sel.With != nil {
 		s.opaque("INSERT from UNION and the like")
@@ -548,7 +570,7 @@ func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
 		s.opaque("the end of the select list is not certain")
 		return false
 	}
-	s.edits = append(s.edits, edit{at: at, add: "," + insertedMark, check: ",wc_probe "})
+	s.edits = append(s.edits, edit{at: at, add: "," + added.values, check: "," + added.probes + " "})
 	return true
 }
 

@@ -21,6 +21,7 @@ const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oi
   FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation co ON co.oid = attcollation WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
+ 'excludes', (SELECT pg_catalog.bool_or(indisexclusion OR indisunique AND NOT (indimmediate AND indisvalid AND indpred IS NULL AND indexprs IS NULL)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
  'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1650, 1652)),
    pg_catalog.json_agg(confkey) FILTER (WHERE tgisinternal AND tgfoid IN (1647, 1651, 1653)))
   FROM pg_catalog.pg_trigger LEFT JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint WHERE tgrelid = c.oid), 'rules', c.relhasrules,
@@ -100,6 +101,7 @@ type catalogRow struct {
 	Persistence string              `json:"persistence"`
 	Columns     [][]json.RawMessage `json:"columns"`
 	Indexes     [][]json.RawMessage `json:"indexes"`
+	Excludes    bool                `json:"excludes"`
 	Triggers    []json.RawMessage   `json:"triggers"` // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
 	Rules       bool                `json:"rules"`
 	Asks        bool                `json:"asks"`
@@ -217,7 +219,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign", "S": "sequence"}
 	rel := &rewrite.Relation{
 		RelationName: rewrite.RelationName{Schema: r.Schema, Name: r.Name}, Kind: kinds[r.Kind], OID: r.OID,
-		HasRules: r.Rules, Asks: r.Asks, Readable: r.Readable,
+		HasRules: r.Rules, Excludes: r.Excludes, Asks: r.Asks, Readable: r.Readable,
 		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Rows: r.Rows,
 	}
 	var referred [][]int

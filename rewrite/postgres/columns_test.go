@@ -214,6 +214,9 @@ var columnForms = map[string]struct {
 	`SELECT DISTINCT account_id FROM orders LIMIT 9`: {"opaque", "", false},
 	`SELECT DISTINCT account_id FROM orders LIMIT 2`: {"opaque", "", false},
 	`DECLARE c CURSOR FOR SELECT * FROM account`:     {"opaque", "", false},
+	// Conditions are not evaluated.
+	`INSERT INTO account VALUES (1, 'dup') ON CONFLICT DO NOTHING`:               {"rows", "", false},
+	`INSERT INTO account VALUES (21, 'new') ON CONFLICT DO NOTHING RETURNING id`: {"rows", "insert account 21", false},
 	// Its triggers could see the stamp.
 	`UPDATE logged SET v = 5`: {"opaque", "", false},
 }

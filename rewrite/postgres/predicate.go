@@ -30,13 +30,13 @@ func (x *planner) predicates(n *pg.Node) {
 		}
 	case *pg.Node_UpdateStmt:
 		u := s.UpdateStmt
-		x.askedByWrite(u, u.Relation, u.WhereClause, len(u.FromClause) > 0 || u.WithClause != nil)
+		x.askedByWrite(u, u.Relation, u.WhereClause, u.TargetList, len(u.FromClause) > 0 || u.WithClause != nil)
 	case *pg.Node_DeleteStmt:
 		d := s.DeleteStmt
-		x.askedByWrite(d, d.Relation, d.WhereClause, len(d.UsingClause) > 0 || d.WithClause != nil)
+		x.askedByWrite(d, d.Relation, d.WhereClause, nil, len(d.UsingClause) > 0 || d.WithClause != nil)
 	case *pg.Node_InsertStmt:
-		if i := s.InsertStmt; len(x.content(i).tables) > 1 {
-			p.Predicate, p.Unread = true, "the source of an INSERT"
+		if tables := len(x.content(s.InsertStmt).tables); tables > 1 {
+			x.askedByInsert(s.InsertStmt, tables-1)
 		}
 	default:
 		if p.Predicate {
@@ -146,9 +146,9 @@ func constants(list []*pg.Node) bool {
 	return !slices.ContainsFunc(list, func(n *pg.Node) bool { return n.GetResTarget().GetVal().GetAConst() == nil })
 }
 
-func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, others bool) {
+func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, values []*pg.Node, others bool) {
 	switch {
-	case others || len(x.content(m).tables) > 1:
+	case others || len(x.content(m).tables) > 1+x.within(where, values):
 		x.plan.Unread = "it reads several tables or a subquery"
 	case where.GetCurrentOfExpr() != nil:
 	default:

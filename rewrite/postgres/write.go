@@ -45,10 +45,12 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 			w.upsert = true
 			x.plan.CurrentRead = x.currentRead(oc.TargetList, s.Relation)
 			if oc.WhereClause != nil {
-				x.missing("ON CONFLICT ... WHERE does not tell which rows it passed over")
+				x.missing(metPassed)
 			}
 		default:
-			x.missing(metNothing)
+			if !x.met(s) {
+				x.missing(metNothing)
+			}
 		}
 	}
 	if src != nil && x.many(src) {
@@ -56,13 +58,16 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 		return
 	}
 	x.write(w)
-	if p := x.plan; p.Why == metNothing && p.Coverage == history.CoverageApproximate && len(src.GetValuesLists()) > 0 {
-		p.WithRows, p.Rows = history.CoverageExact, len(src.ValuesLists) // all rows were inserted, so it met none
+	if p := x.plan; (p.Why == metNothing || p.Why == metPassed) && p.Coverage == history.CoverageApproximate && len(src.GetValuesLists()) > 0 {
+		p.WithRows, p.Rows = history.CoverageExact, len(src.ValuesLists) // all rows were inserted or updated, so it passed over none
 	}
 }
 
-// metNothing is why ON CONFLICT DO NOTHING is not seen in full.
-const metNothing = "ON CONFLICT DO NOTHING does not tell which rows it met"
+// Why ON CONFLICT is not seen in full.
+const (
+	metNothing = "ON CONFLICT DO NOTHING does not tell which rows it met"
+	metPassed  = "ON CONFLICT ... WHERE does not tell which rows it passed over"
+)
 
 func (x *planner) updateStmt(s *pg.UpdateStmt) {
 	x.plan.CurrentRead = x.currentRead(s.TargetList, s.Relation)
@@ -235,7 +240,7 @@ func asFrom(w write) []*pg.Node {
 }
 
 // assignsBeside reports whether an UPDATE changes a column that has the name of one to which a subquery of it refers: RETURNING has its new value.
-func (x *scene) assignsBeside(s *pg.UpdateStmt) bool {
+func (x *judge) assignsBeside(s *pg.UpdateStmt) bool {
 	changed := map[string]bool{}
 	for _, t := range s.TargetList {
 		changed[t.GetResTarget().GetName()] = true
@@ -248,6 +253,9 @@ func (x *scene) assignsBeside(s *pg.UpdateStmt) bool {
 	found := false
 	pgsyntax.Walk(s, func(m proto.Message) bool {
 		if l, ok := m.(*pg.SubLink); ok {
+			if x.closed(l.Subselect.GetSelectStmt()) && l.Testexpr == nil {
+				return false // all that it names is its own
+			}
 			pgsyntax.Walk(l, func(m proto.Message) bool {
 				if r, ok := m.(*pg.ColumnRef); ok {
 					found = found || changed[r.Fields[len(r.Fields)-1].GetString_().GetSval()]

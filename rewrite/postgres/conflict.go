@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+)
+
+// met notes what INSERT ... ON CONFLICT DO NOTHING of one row asks: whether there is a row with its key. It reports whether that is certain: one key
+// alone can be in the way, and the text gives its values.
+func (x *planner) met(s *pg.InsertStmt) bool {
+	rel, _ := x.resolve(s.Relation)
+	rows := s.SelectStmt.GetSelectStmt().GetValuesLists()
+	if rel == nil || !x.native || x.catalog.Standby || len(rows) != 1 || rel.Kind != "table" || rel.Root != nil || rel.HasTriggers {
+		return false
+	}
+	given := map[string]*pg.Node{}
+	for i, n := range rows[0].GetList().GetItems() {
+		name := ""
+		switch {
+		case i < len(s.Cols) && len(s.Cols[i].GetResTarget().Indirection) == 0:
+			name = s.Cols[i].GetResTarget().Name
+		case len(s.Cols) == 0 && i < len(rel.Columns):
+			name = rel.Columns[i].Name
+		default:
+			return false
+		}
+		if n.GetSetToDefault() == nil {
+			given[name] = n
+		}
+	}
+	ask := rewrite.Ask{Table: rel.String(), Met: true, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
+	for _, name := range arbiter(s.OnConflictClause.Infer, rel, given) {
+		i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
+		if i < 0 || given[name] == nil {
+			return false
+		}
+		at := &rel.Columns[i]
+		kind := kindOf(at)
+		v, ok := x.value(given[name], kind, at.Type, &ask)
+		// A value that the column takes in another form, as 1.6 in an integer, is none to compare with.
+		if fits := kind == condition.Text || kind == condition.UUID || strings.HasPrefix(at.Type, "int") && given[name].GetAConst().GetFval() == nil; !ok || v == nil || !fits {
+			return false
+		}
+		ask.Where.Args = append(ask.Where.Args, condition.Open("=", kind, name, v))
+	}
+	if len(ask.Where.Args) == 0 || len(ask.Where.Reasons()) > 0 {
+		return false
+	}
+	if len(ask.Where.Args) == 1 {
+		ask.Where = ask.Where.Args[0]
+	}
+	x.plan.Asks = append(x.plan.Asks, ask)
+	return true
+}
+
+// arbiter gives the columns of the only key by which a row can be in the way of a new one; none if that is not certain. Without a conflict target
+// every unique index and exclusion constraint is looked at (manual, INSERT). A primary key that the text leaves to its default is taken for a new one.
+func arbiter(target *pg.InferClause, rel *rewrite.Relation, given map[string]*pg.Node) (key []string) {
+	if target == nil {
+		if rel.Excludes {
+			return nil
+		}
+		for _, u := range rel.Unique {
+			if len(u) == 1 && slices.Equal(u, rel.Key) && given[u[0]] == nil {
+				continue
+			}
+			if key != nil {
+				return nil
+			}
+			key = u
+		}
+		return key
+	}
+	if target.Conname != "" || target.WhereClause != nil {
+		return nil
+	}
+	for _, n := range target.IndexElems {
+		e := n.GetIndexElem()
+		if e.Name == "" || len(e.Collation) > 0 || len(e.Opclass) > 0 {
+			return nil
+		}
+		key = append(key, e.Name)
+	}
+	same := func(u []string) bool {
+		return len(u) == len(key) && !slices.ContainsFunc(u, func(c string) bool { return !slices.Contains(key, c) })
+	}
+	if !slices.ContainsFunc(rel.Unique, same) {
+		return nil
+	}
+	return key
+}

@@ -211,10 +211,16 @@ func processorTimes(proxy, server int) (t spentTimes, err error) {
 		return t, err
 	}
 	t.all, err = processorTime(server)
-	var clients syscall.Rusage
-	err = errors.Join(err, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &clients))
-	t.all += t.proxy + time.Duration(clients.Utime.Nano()+clients.Stime.Nano())
-	return t, err
+	clients, e := processorTimeOfEnded()
+	t.all += t.proxy + clients
+	return t, errors.Join(err, e)
+}
+
+// processorTimeOfEnded is what this program's children have used that have ended, with theirs.
+func processorTimeOfEnded() (time.Duration, error) {
+	var r syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
 // processorTime is what a process and its children that have ended have used, in the kernel's ticks of 10 ms (proc(5), stat).

@@ -54,7 +54,7 @@ func CheckFleet(name string) error {
 	return nil
 }
 
-// The parts of a fleet's subjects. docs/reference/fleet.md describes them.
+// subject names what a process of a fleet sends or listens to: what it is about, and the process's run (docs/how-to/judge-several-proxies.md).
 func subject(fleet, kind, run string) string { return "wirecheck." + fleet + "." + kind + "." + run }
 
 const (
@@ -81,7 +81,7 @@ func open(ctx context.Context, b *bus.Bus, fleet string, keep Keep) (jetstream.S
 	})
 }
 
-// openStream gives a stream, and makes it if it is not there. What is kept is added to its configuration.
+// openStream gives a stream, and makes it if it is not there. Of one that is there only what is kept is changed: somebody may have given it replicas.
 func openStream(ctx context.Context, b *bus.Bus, keep Keep, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := b.JetStream().Stream(ctx, c.Name)
 	if err == nil && keep == (Keep{}) {
@@ -90,7 +90,11 @@ func openStream(ctx context.Context, b *bus.Bus, keep Keep, c jetstream.StreamCo
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	c.MaxAge, c.MaxBytes, c.Discard, c.Storage = DefaultAge, DefaultBytes, jetstream.DiscardOld, jetstream.FileStorage
+	if err == nil {
+		c = s.CachedInfo().Config
+	} else {
+		c.MaxAge, c.MaxBytes, c.Discard, c.Storage = DefaultAge, DefaultBytes, jetstream.DiscardOld, jetstream.FileStorage
+	}
 	if keep.Age > 0 {
 		c.MaxAge = keep.Age
 	}

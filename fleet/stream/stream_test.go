@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"wirecheck/fleet/bus"
 	"wirecheck/fleet/stream"
 	"wirecheck/history"
@@ -198,5 +200,32 @@ func TestServerEnds(t *testing.T) {
 	}
 	if want = append(want, "close"); !slices.Equal(r.kinds(), want) || len(r.said) > 0 {
 		t.Errorf("%d events, want %d; %v", len(r.events), len(want), r.said)
+	}
+}
+
+// TestKeep: who says how much a stream keeps changes that alone of one that is there.
+func TestKeep(t *testing.T) {
+	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
+	opened := func(keep stream.Keep) jetstream.StreamConfig {
+		t.Helper()
+		if _, err := stream.NewCollector(t.Context(), b, stream.CollectorOptions{Fleet: "f", Keep: keep}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.JetStream().Stream(t.Context(), "wirecheck-f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.CachedInfo().Config
+	}
+	if c := opened(stream.Keep{Bytes: 50 << 20}); c.MaxBytes != 50<<20 || c.MaxAge != stream.DefaultAge {
+		t.Errorf("a new stream keeps %d bytes for %s", c.MaxBytes, c.MaxAge)
+	}
+	given := opened(stream.Keep{})
+	given.MaxMsgs = 12345 // as with replicas, of which one server has one
+	if _, err := b.JetStream().UpdateStream(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	if c := opened(stream.Keep{Age: time.Hour}); c.MaxBytes != 50<<20 || c.MaxAge != time.Hour || c.MaxMsgs != 12345 {
+		t.Errorf("the stream keeps %d bytes for %s, %d messages", c.MaxBytes, c.MaxAge, c.MaxMsgs)
 	}
 }

@@ -113,6 +113,27 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestNamedDocuments: a document that the program's source names is there.
+func TestNamedDocuments(t *testing.T) {
+	named, found := regexp.MustCompile(`docs/[\w/-]+\.md`), 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range named.FindAllString(string(text), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("%s names %s, which is not there", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d names: %v", found, err)
+	}
+}
+
 // TestReadmeFitsAScreen holds README to 120 lines of 120 characters.
 func TestReadmeFitsAScreen(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(documents(t)[0].text, "\n"), "\n")

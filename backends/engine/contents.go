@@ -135,6 +135,32 @@ func (l Lab) Definitions(ctx context.Context, c Conn) ([]Table, error) {
 // InsertText is the statement that puts a table's rows back; empty if it has none.
 func (l Lab) InsertText(t Table) string { return string(l.insert(t)) }
 
+// UniqueKeys gives the columns of each unique key by the table's name, all in lower case. A name that tables of several schemas have gets none.
+func (l Lab) UniqueKeys(ctx context.Context, c Conn) (map[string][][]string, error) {
+	if l.Keys == "" {
+		return nil, nil
+	}
+	rows, err := Query(ctx, c, l.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("read which columns are unique: %w", err)
+	}
+	keys, schemas, last := map[string][][]string{}, map[string]string{}, ""
+	for _, row := range rows {
+		schema, table, column := string(row[0]), strings.ToLower(string(row[1])), strings.ToLower(string(row[3]))
+		if other, ok := schemas[table]; ok && other != schema {
+			keys[table] = nil
+			continue
+		}
+		schemas[table] = schema
+		if key := table + "." + string(row[2]); key != last {
+			keys[table], last = append(keys[table], nil), key
+		}
+		n := len(keys[table]) - 1
+		keys[table][n] = append(keys[table][n], column)
+	}
+	return keys, nil
+}
+
 // NumberedColumns gives the columns that counters fill, as table.column in lower case; nil if that is not known.
 func (l Lab) NumberedColumns(ctx context.Context, c Conn) (map[string]bool, error) {
 	if l.Numbered == "" {

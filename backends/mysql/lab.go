@@ -49,8 +49,10 @@ func Lab() engine.Lab {
 		Truncate: func(tables []string) string {
 			return "TRUNCATE TABLE " + strings.Join(tables, "; TRUNCATE TABLE ") + ";"
 		},
-		Blocks:      "SELECT EXISTS (SELECT 1 FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())",
-		Counters:    counters,
+		Blocks:   "SELECT EXISTS (SELECT 1 FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())",
+		Counters: counters,
+		Keys: "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COALESCE(COLUMN_NAME, '') FROM information_schema.STATISTICS" +
+			" WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 ORDER BY 1, 2, 3, 4",
 		Numbered:    "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'",
 		Fingerprint: fingerprint,
 	}

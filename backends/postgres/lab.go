@@ -68,6 +68,10 @@ func Lab() engine.Lab {
 		Numbered: `SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 			LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 			WHERE c.oid >= 16384 AND a.attnum > 0 AND (a.attidentity <> '' OR pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')`,
+		Keys: `SELECT n.nspname, c.relname, i.indexrelid, a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+			WHERE c.oid >= 16384 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY 1, 2, 3, 4`,
 		Fingerprint: func(ctx context.Context, c engine.Conn) (string, error) {
 			rows, err := engine.Query(ctx, c, "EXECUTE wirecheck_fingerprint")
 			if err != nil {

@@ -282,3 +282,36 @@ func TestWhatIfMySQL(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestWhatIfRows: two statements with the same condition that fixes no key need not be about one row. The near misses name a key, of several columns and
+// besides another condition.
+func TestWhatIfRows(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE task (id INT PRIMARY KEY, state VARCHAR(10), worker INT, tries INT);\n" +
+		"CREATE TABLE seat (hall INT, place INT, guest INT, price INT, PRIMARY KEY (hall, place));\n" +
+		"INSERT INTO task VALUES (1, 'new', 0, 0), (2, 'new', 0, 0), (3, 'new', 0, 0);\nINSERT INTO seat VALUES (1, 1, 0, 5), (1, 2, 0, 5), (2, 1, 0, 5);\n"
+	lines := slices.Concat(
+		overlapping(transaction("take", "SELECT count(*) FROM task", "UPDATE task SET worker = 7 WHERE state = 'new' AND tries = 0"),
+			transaction("take2", "SELECT count(*) FROM task", "UPDATE task SET worker = 8 WHERE state = 'new' AND tries = 0")),
+		overlapping(transaction("sit", "SELECT guest FROM seat WHERE hall = 1 AND place = 1", "UPDATE seat SET guest = 7 WHERE hall = 1 AND place = 1"),
+			transaction("sit2", "SELECT guest FROM seat WHERE hall = 1 AND place = 1", "UPDATE seat SET guest = 8 WHERE hall = 1 AND place = 1 AND price = 5")),
+		overlapping(transaction("raise", "SELECT price FROM seat WHERE hall = 1 AND place = 2", "UPDATE seat SET price = 6 WHERE hall = 1 AND place = 2"),
+			transaction("sit3", "SELECT hall FROM seat WHERE hall = 1 AND place = 2", "UPDATE seat SET guest = 8 WHERE place = 2 AND hall = 1")),
+		overlapping(transaction("sweep", "SELECT count(*) FROM seat", "UPDATE seat SET price = 9 WHERE guest = 0"),
+			transaction("note", "SELECT count(*) FROM seat", "UPDATE seat SET guest = 3 WHERE hall = 2 AND place = 1")),
+		overlapping(transaction("all", "SELECT count(*) FROM seat", "UPDATE seat SET price = 4"),
+			transaction("note2", "SELECT hall FROM seat", "UPDATE seat SET guest = 4 WHERE hall = 2 AND place = 1")))
+	for engine, code := range map[string]string{"mariadb": "1020", "postgres": "40001"} {
+		logged, server, variant := loggedTrace, testserver.MariaDB, "setting=innodb_snapshot_isolation=ON"
+		if engine == "postgres" {
+			logged, server, variant = loggedPostgres, testserver.Postgres, "level=repeatable-read"
+		}
+		c, text := compared(t, exitFound, logged(t, lines...), "--engine", serverURL(server(t)), "--snapshot", file(t, schema), "--oracle", "none", "--what-if", variant)
+		on := c.Runs[1]
+		for name, want := range map[string][3]int{"take": {0, 0, 1}, "sit2": {1, 0, 0}, "sit3": {0, 1, 0}, "note": {0, 0, 1}, "note2": {0, 1, 0}} {
+			if s := refusedOf(c, on.Shapes, name); s == nil || s.True != want[0] || s.RowLevel != want[1] || s.Unknown != want[2] || s.Refused[code] != 1 {
+				t.Errorf("%s: %s: %+v, want %v\n%s", engine, name, s, want, text)
+			}
+		}
+	}
+}

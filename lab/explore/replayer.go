@@ -418,6 +418,11 @@ func (r *replayer) run(ctx context.Context) error {
 	if err != nil && (ctx.Err() == nil || result == nil || result.Statements == 0) {
 		return err
 	}
+	if r.o.Trail != nil && ctx.Err() == nil {
+		if r.o.Trail.Keys, err = uniqueKeys(ctx, r.instance.Engine, r.target); err != nil {
+			return err
+		}
+	}
 	if r.postgres() && !r.victims {
 		result.Notes = append(result.Notes, "this user may not set deadlock_timeout: the victims of deadlocks are the server's choice")
 	}

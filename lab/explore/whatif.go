@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends"
+	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/replay"
@@ -440,6 +441,16 @@ func (a *Alternative) finds(x *replay.Txn) string {
 	return ""
 }
 
+// uniqueKeys reads which columns of a database are unique.
+func uniqueKeys(ctx context.Context, d engine.Descriptor, t engine.Target) (_ replay.Keys, err error) {
+	conn, err := d.Connect(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return d.Lab.UniqueKeys(ctx, conn)
+}
+
 // refusals counts what an interleaving refuses.
 func (k *combination) refusals(texts [][]string, result *lab.Result) {
 	if k.e.r.o.Trail == nil {
@@ -449,6 +460,7 @@ func (k *combination) refusals(texts [][]string, result *lab.Result) {
 		k.e.x.refusals = &tally{}
 	}
 	trail := replay.NewTrail(maxUnits, k.e.r.dialect())
+	trail.Keys = k.e.r.o.Trail.Keys
 	trail.Like(k.e.r.o.Trail)
 	steps := map[*scenario.Step]*replay.Step{}
 	for i := range result.Events {

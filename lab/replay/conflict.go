@@ -68,25 +68,49 @@ func (c *change) has(column string) bool { _, ok := c.columns[column]; return ok
 type aim struct {
 	table string
 	keys  map[string]string // columns that the condition fixes
+	all   bool              // there is no condition: it is about every row
+	sure  bool              // only what is surely about the same row is to count
 }
 
-// judge finds the writer that a refused step met, and compares columns.
+// Keys are the columns of the unique keys of each table, by its name. One whose name stands for several tables has none.
+type Keys map[string][][]string
+
+// judge finds the writer that a refused step met, and compares columns. What it says must hold whether or not those statements are about the row of
+// which the texts do not tell it.
 func (t *Trail) judge(r *Refusal, at int) {
 	r.Conflict = UnknownConflict
-	at0, ok := t.aims(r.Step.Step)
+	row, ok := t.aims(r.Step.Step)
 	if !ok {
 		r.Why = "the statement names no row: what it met, the server does not say"
 		return
 	}
-	r.Table = at0.table
-	mine := t.changes(r.Txn, at0)
-	read := t.read(r.Txn, at, at0)
+	r.Table = row.table
+	if t.Keys.of(row) == nil {
+		r.Why = "the statement fixes no whole key of " + row.table + ": which row it met, the server does not say"
+		return
+	}
+	may := *r
+	t.weigh(&may, row, at)
+	row.sure = true
+	t.weigh(r, row, at)
+	switch {
+	case may.Writer == nil:
+		r.Why = "no other transaction that committed meanwhile changed a row that this statement names"
+	case r.Writer == nil || may.Conflict != r.Conflict:
+		r.Writer, r.Conflict, r.Columns, r.Read = nil, UnknownConflict, nil, nil
+		r.Why = "it is not known which statements are about the same row: they fix no whole key of " + row.table
+	}
+}
+
+// weigh compares what a refused transaction does to a row with what the others do.
+func (t *Trail) weigh(r *Refusal, row aim, at int) {
+	mine, read := t.changes(r.Txn, row), t.read(r.Txn, at, row)
 	for _, o := range t.writers(r) {
-		theirs := t.changes(o, at0.without(mine))
-		if !t.meets(o, at0, mine, &theirs) {
+		theirs := t.changes(o, row.without(mine))
+		if !t.meets(o, row, mine, &theirs) {
 			continue
 		}
-		t.unchanged(o, at0, &theirs, read)
+		t.unchanged(o, row, &theirs, read)
 		found := RowLevelOnly
 		var columns, stale []string
 		for c := range theirs.columns {
@@ -107,9 +131,6 @@ func (t *Trail) judge(r *Refusal, at int) {
 	}
 	slices.Sort(r.Columns)
 	slices.Sort(r.Read)
-	if r.Writer == nil {
-		r.Why = "no other transaction that committed meanwhile changed a row that this statement names"
-	}
 }
 
 // writers are the transactions that committed behind the snapshot of a refused one and before it was refused.
@@ -143,8 +164,8 @@ func (t *Trail) aims(s *Step) (a aim, ok bool) {
 	default:
 		return a, false
 	}
-	a.keys = map[string]string{}
-	if words(v.Clauses.Where)["or"] {
+	a.keys, a.all = map[string]string{}, v.Clauses.Where == "" && v.Clauses.Limit == ""
+	if w := words(v.Clauses.Where); w["or"] || w["not"] || w["select"] || len(v.Tables) > 1 {
 		return a, true
 	}
 	for _, l := range flow.Literals(s.SQL, t.dialect) {
@@ -157,24 +178,40 @@ func (t *Trail) aims(s *Step) (a aim, ok bool) {
 
 // without leaves out the columns that somebody changes: they say nothing of which row it is.
 func (a aim) without(changed ...change) aim {
-	keys := maps.Clone(a.keys)
+	a.keys = maps.Clone(a.keys)
 	for _, c := range changed {
-		maps.DeleteFunc(keys, func(column, _ string) bool { _, is := c.columns[column]; return is })
+		maps.DeleteFunc(a.keys, func(column, _ string) bool { _, is := c.columns[column]; return is })
 	}
-	return aim{a.table, keys}
+	return a
 }
 
-// same reports whether two statements can be about the same row.
-func (a aim) same(b aim) bool {
-	if a.table != b.table {
+// same reports whether a statement can be about the row that another one aims at, or surely is, if that asks for it.
+func (k Keys) same(row, b aim) bool {
+	if row.table != b.table {
 		return false
 	}
-	for column, v := range a.keys {
-		if w, ok := b.keys[column]; ok && !flow.Same(v, w) {
+	both := map[string]string{}
+	for column, v := range row.keys {
+		w, ok := b.keys[column]
+		switch {
+		case !ok:
+		case flow.Same(v, w):
+			both[column] = v
+		case !strings.EqualFold(v, w): // some columns take them for the same
 			return false
 		}
 	}
-	return true
+	return !row.sure || b.all || k.of(aim{table: row.table, keys: both}) != nil
+}
+
+// of gives the columns of a unique key that an aim fixes; nil: it fixes none.
+func (k Keys) of(a aim) []string {
+	for _, key := range k[a.table] {
+		if !slices.ContainsFunc(key, func(column string) bool { _, ok := a.keys[column]; return !ok }) {
+			return key
+		}
+	}
+	return nil
 }
 
 // changes is what a transaction does to the row, whether it came to that or not.
@@ -182,7 +219,7 @@ func (t *Trail) changes(x *Txn, row aim) change {
 	c := change{columns: map[string]bool{}}
 	for _, n := range x.Steps {
 		a, ok := t.aims(n.Step)
-		if !ok || !row.same(a.without(assigned(n.Step))) {
+		if !ok || !t.Keys.same(row, a.without(assigned(n.Step))) {
 			continue
 		}
 		c.all = c.all || n.verbs[0].Verb == "delete"
@@ -213,7 +250,7 @@ func assigned(s *Step) change {
 func (t *Trail) meets(o *Txn, row aim, mine change, theirs *change) bool {
 	return slices.ContainsFunc(o.Steps, func(n *Noted) bool {
 		a, ok := t.aims(n.Step)
-		return ok && n.verbs[0].Verb != "select" && row.without(mine, *theirs).same(a.without(mine, *theirs))
+		return ok && n.verbs[0].Verb != "select" && t.Keys.same(row.without(mine, *theirs), a.without(mine, *theirs))
 	})
 }
 
@@ -225,27 +262,56 @@ func (t *Trail) read(x *Txn, before int, row aim) map[string]string {
 			!slices.ContainsFunc(n.tables, func(u use) bool { return u.name == row.table }) {
 			continue
 		}
-		if a, ok := t.aims(n.Step); ok && !row.same(a) {
-			continue
-		}
+		a, ok := t.aims(n.Step)
+		about := !ok && !row.sure || ok && t.Keys.same(row, a)
 		for _, r := range n.Answer.Results {
+			values, known := t.Keys.find(row, n.SQL, &r)
+			switch {
+			case known && values == nil, !known && !about:
+				continue
+			case !known && len(r.Rows) == 1:
+				values = r.Rows[0]
+			}
 			for i, c := range r.Columns {
 				v := ""
-				if len(r.Rows) == 1 {
-					v = string(r.Rows[0][i])
+				if values != nil {
+					v = string(values[i])
 				}
-				list[strings.ToLower(c.Name)] = v
+				list[aliased(n.SQL, strings.ToLower(c.Name))] = v
 			}
 		}
 	}
 	return list
 }
 
+// find finds the row in an answer that has the columns of the key by which the row is known. known: it has them.
+func (k Keys) find(row aim, sql string, r *answer.Result) (values []answer.Value, known bool) {
+	key := k.of(row)
+	at := make([]int, len(key))
+	for i, column := range key {
+		at[i] = slices.IndexFunc(r.Columns, func(c answer.Column) bool { return aliased(sql, strings.ToLower(c.Name)) == column })
+	}
+	if len(key) == 0 || slices.Contains(at, -1) {
+		return nil, false
+	}
+	for _, values := range r.Rows {
+		is := true
+		for i, column := range key {
+			is = is && flow.Same(string(values[at[i]]), row.keys[column])
+		}
+		if is {
+			return values, true
+		}
+	}
+	return nil, true
+}
+
 // unchanged leaves out the columns that a transaction sets to the value that they have: an ORM that saves all columns changes few.
 func (t *Trail) unchanged(o *Txn, row aim, c *change, read map[string]string) {
 	before := t.read(o, len(o.Steps), row.without(*c))
 	for _, n := range o.Steps {
-		if len(n.verbs) != 1 || n.verbs[0].Verb != "update" {
+		a, ok := t.aims(n.Step)
+		if len(n.verbs) != 1 || n.verbs[0].Verb != "update" || !ok || !t.Keys.same(row.without(*c), a.without(*c)) {
 			continue
 		}
 		for _, l := range flow.Literals(n.SQL, t.dialect) {

@@ -16,7 +16,8 @@ import (
 // sent and when they are done.
 type Trail struct {
 	Txns    []*Txn
-	Dropped int // transactions beyond the limit
+	Dropped int  // transactions beyond the limit
+	Keys    Keys // of the database; nil: not known
 
 	dialect lex.Dialect
 	most    int

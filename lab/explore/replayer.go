@@ -388,6 +388,7 @@ func (r *replayer) run(ctx context.Context) error {
 	r.generated = replay.NewGenerated(r.dialect())
 	config.Generated = r.generated
 	units := replay.NewCollector(maxUnits)
+	units.Begin = r.o.Session
 	if !r.postgres() {
 		units.Database = r.main
 	}

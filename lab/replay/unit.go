@@ -44,6 +44,9 @@ type Collector struct {
 	Most    int
 	// Database is the one that the statements name as theirs (MySQL family): units are executed in others. Empty: names stay as they are.
 	Database string
+	// Begin are the statements that the replay has put in front of each session: units have them as settings, but for roles, which have no rights on
+	// the tables that labs make.
+	Begin []string
 	// Definitions are the statements of the replay that changed the database's definitions, by place.
 	Definitions []Definition
 
@@ -78,9 +81,14 @@ func (c *Collector) Add(s *Step) {
 	s.SQL = Unqualified(s.SQL, c.Database, s.verbs) // it is done
 	m := c.sessions[s.Session]
 	if m == nil {
-		m = &collected{database: c.Database}
+		m = &collected{database: c.Database, settings: slices.DeleteFunc(slices.Clone(c.Begin), administration.MatchString)}
 		if s.info != nil {
 			m.level = s.info.Level
+		}
+		for _, sql := range c.Begin {
+			if l := levelName.FindStringSubmatch(sql); l != nil {
+				m.level = levelText(l[1])
+			}
 		}
 		c.sessions[s.Session] = m
 	}

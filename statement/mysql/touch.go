@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,7 +71,7 @@ func (r *Reader) touch(t *statement.Text, plain func(string) bool) statement.Tou
 	case t.Is(0, "SAVEPOINT"), t.Seq(0, "RELEASE", "SAVEPOINT"):
 		return statement.Touch{Kind: statement.TouchLocal}
 	case t.Is(0, "SET"):
-		return touchSet(t)
+		return r.touchSet(t)
 	case t.Is(0, "DO", "SHOW", "EXPLAIN", "DESC", "DESCRIBE"):
 		return statement.Touch{Kind: statement.TouchUnknown}
 	case t.Is(0, "CREATE", "ALTER", "DROP"):
@@ -78,8 +80,9 @@ func (r *Reader) touch(t *statement.Text, plain func(string) bool) statement.Tou
 	return statement.Touch{}
 }
 
-// touchSet knows SET TRANSACTION of the session, and variables of the user's.
-func touchSet(t *statement.Text) statement.Touch {
+// touchSet knows SET TRANSACTION of the session, variables of the user's, and settings of the session that change what values look like or how much
+// memory there is, but not what statements mean, lock or see.
+func (r *Reader) touchSet(t *statement.Text) statement.Touch {
 	j := 1
 	if t.Is(j, "SESSION", "LOCAL") {
 		j++
@@ -87,21 +90,57 @@ func touchSet(t *statement.Text) statement.Touch {
 	if t.Is(j, "TRANSACTION") {
 		return statement.Touch{Kind: statement.TouchLocal, Level: levelWords(t, j+1)}
 	}
-	for i := range t.Tokens {
-		if _, named := t.Name(i); i > 0 && named {
-			return statement.Touch{} // a setting, a function, a query
-		}
-		if t.Tokens[i].Kind == statement.TokenSystemVariable {
+	n, v, err := r.mentioned(t)
+	set, ok := n.(*ast.SetStmt)
+	if err != nil || !ok || v.strange || v.queries || len(v.tables) > 0 {
+		return statement.Touch{}
+	}
+	for _, a := range set.Variables {
+		if a.IsGlobal || a.Name != ast.SetNames && a.Name != ast.SetCharset && a.IsSystem && !harmless(strings.ToLower(a.Name), a.Value) {
 			return statement.Touch{}
 		}
 	}
 	return statement.Touch{Kind: statement.TouchLocal}
 }
 
+// literalText is the text of a value that is a word, a string or a number.
+func literalText(n ast.ExprNode) (text string, ok bool) {
+	switch n := n.(type) {
+	case ast.ValueExpr:
+		return strings.ToLower(fmt.Sprint(n.GetValue())), true
+	case *ast.ColumnNameExpr: // ON
+		return n.Name.Name.L, true
+	}
+	return "", false
+}
+
+// harmless reports whether a setting of the session, with this value, changes nothing of what statements mean, lock or see (MySQL and MariaDB manuals, system
+// variables). innodb_snapshot_isolation makes of REPEATABLE READ a level that the order of statements matters for in the same way.
+func harmless(name string, to ast.ExprNode) bool {
+	value, literal := literalText(to)
+	switch name {
+	case "autocommit", "foreign_key_checks", "unique_checks":
+		return value == "1" || value == "on" || value == "true" // as by default
+	case "sql_mode":
+		return literal && !foreignModes.MatchString(value) // whose quotes and escapes are not those of the parser
+	}
+	return quietSettings[name]
+}
+
+var foreignModes = regexp.MustCompile(`ansi|oracle|mssql|db2|maxdb|postgresql|no_backslash_escapes|ignore_space|high_not_precedence|pipes_as_concat`)
+
+var quietSettings = map[string]bool{
+	"character_set_client": true, "character_set_connection": true, "character_set_results": true, "collation_connection": true, "time_zone": true, "lc_time_names": true,
+	"innodb_snapshot_isolation": true, "sql_auto_is_null": true, "sql_notes": true, "sql_warnings": true, "sql_safe_updates": true, "group_concat_max_len": true,
+	"wait_timeout": true, "interactive_timeout": true, "net_read_timeout": true, "net_write_timeout": true, "sort_buffer_size": true, "join_buffer_size": true,
+	"tmp_table_size": true, "max_heap_table_size": true, "div_precision_increment": true, "profiling": true, "timestamp": true,
+}
+
 // toucher collects what a tree mentions.
 type toucher struct {
 	tables, ctes []string
 	locks        bool
+	queries      bool // it has a query
 	strange      bool // something of which it is not known what it touches
 }
 
@@ -116,6 +155,7 @@ func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.CommonTableExpression:
 		v.ctes = append(v.ctes, n.Name.L)
 	case *ast.SelectStmt:
+		v.queries = true
 		v.locks = v.locks || n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone
 		v.strange = v.strange || n.SelectIntoOpt != nil
 	case *ast.FuncCallExpr:

@@ -161,10 +161,25 @@ func touchSet(s *pg.VariableSetStmt) statement.Touch {
 	case (name == "transaction_isolation" || name == "default_transaction_isolation") && s.Kind == pg.VariableSetKind_VAR_SET_VALUE && len(s.Args) == 1:
 		local.Level = level(s.Args[0].GetAConst().GetSval().GetSval())
 		return local
-	case strings.HasPrefix(name, "enable_"), name == "client_min_messages", name == "application_name":
+	case s.Kind != pg.VariableSetKind_VAR_SET_VALUE && s.Kind != pg.VariableSetKind_VAR_SET_DEFAULT:
+	case strings.HasPrefix(name, "enable_"), quietSettings[name]:
 		return local
+	case name == "standard_conforming_strings" && len(s.Args) == 1 && strings.EqualFold(s.Args[0].GetAConst().GetSval().GetSval(), "on"): // as by default
+		return local
+	case strings.HasSuffix(name, "_timeout"): // without one nobody gives up, as by default
+		if c := s.Args; len(c) == 1 && c[0].GetAConst().GetIval() != nil && c[0].GetAConst().GetIval().Ival == 0 && name != "deadlock_timeout" {
+			return local
+		}
 	}
 	return statement.Touch{} // time-outs, search_path, role
+}
+
+// quietSettings change what values look like or how much memory there is, but not what statements mean, lock or see (PostgreSQL manual, chapter 20).
+var quietSettings = map[string]bool{
+	"client_min_messages": true, "application_name": true, "timezone": true, "datestyle": true, "intervalstyle": true, "client_encoding": true,
+	"extra_float_digits": true, "bytea_output": true, "xmloption": true, "lc_messages": true, "lc_monetary": true, "lc_numeric": true, "lc_time": true, "work_mem": true,
+	"maintenance_work_mem": true, "temp_buffers": true, "jit": true, "synchronous_commit": true, "check_function_bodies": true, "random_page_cost": true,
+	"log_statement": true, "log_min_duration_statement": true,
 }
 
 // touchDefinition is for the statements that define something.

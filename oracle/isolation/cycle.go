@@ -45,9 +45,11 @@ func (k kinds) kind() oracle.EdgeKind {
 // link is all that is known to lead from one transaction to another.
 type link struct {
 	from, to *txn
-	kinds    kinds
-	edges    []edge
-	first    [1]edge // room for edges: most links have one
+	// outAt and inAt are the places of its arcs: see node.
+	outAt, inAt uint32
+	kinds       kinds
+	edges       []edge
+	first       [1]edge // room for edges: most links have one
 }
 
 // edge is one dependency and its evidence.
@@ -89,7 +91,9 @@ const outMap = 16
 // graph is what the search for cycles needs besides the transactions and their links.
 type graph struct {
 	edges []newEdge // made by the event at hand
-	mark  uint32    // epoch of marks in txn and row
+	mark  uint32    // epoch of marks in txn and row, and of searches
+	nodes []node
+	met   []visited // by the number of the node
 	ahead []visit   // queues of walk
 	back  []visit
 
@@ -146,8 +150,8 @@ func (g *graph) draw(e edge, from, to *txn) {
 	if l == nil {
 		l = &link{from: from, to: to}
 		l.edges = l.first[:0]
+		g.arcs(l, len(from.out))
 		from.out = append(from.out, l)
-		to.in = append(to.in, l)
 		if from.outTo != nil {
 			from.outTo[to] = l
 		}
@@ -158,7 +162,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 	g.backward = g.backward || e.kind != edgeRW && from.end > to.end
 	g.commuted = g.commuted || e.kind == edgeRow
 	if l.kinds&e.kind == 0 {
-		l.kinds |= e.kind
+		g.add(l, e.kind)
 		g.edges = append(g.edges, newEdge{from, to})
 	}
 	n := 0
@@ -193,7 +197,7 @@ func (c *Checker) search(session uint64) {
 		}
 	}
 	for _, s := range sources {
-		if len(s.in) == 0 || len(s.out) == 0 {
+		if s.node == 0 || len(c.nodes[s.node-1].in) == 0 || len(s.out) == 0 {
 			continue
 		}
 		mask, suffix := edgeData, ""

@@ -93,14 +93,9 @@ func (c *Checker) sweep() {
 		for _, t := range drop {
 			t.gone = true
 		}
-		for _, t := range keep {
-			t.dropGone()
-		}
 	}
 	c.forget(drop)
-	for _, t := range keep {
-		t.in = slices.DeleteFunc(t.in, func(l *link) bool { return l.from.gone })
-	}
+	c.renumber(keep)
 	c.ended, c.settled = keep, settled
 	c.weight, c.endedSize = weigh(keep)
 	c.unsettled, _ = weigh(keep[settled:])
@@ -157,8 +152,6 @@ func (c *Checker) forget(drop []*txn) {
 		}
 		*t = txn{id: t.id, gone: true, session: t.session}
 	}
-	clear(c.ahead[:cap(c.ahead)])
-	clear(c.back[:cap(c.back)])
 }
 
 // releaseOnce releases v, which may be nil, once in a sweep.

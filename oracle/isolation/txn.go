@@ -69,15 +69,14 @@ type txn struct {
 	// node of the graph
 	out     []*link
 	outTo   map[*txn]*link // built when out grows long
-	in      []*link        // the links that lead here, some of them from forgotten transactions
+	node    uint32         // one more than its number in graph.nodes; 0: it has no links
 	rt      []*txn         // strict: real-time predecessors, found at its begin
 	touched []*version     // versions that hold this transaction as writer or reader, but for those of its reads
 	sets    []string       // keys of Checker.reported in which it takes part
 	gone    bool           // forgotten
 
-	mark   uint32   // epoch, for sweeps
-	fresh  uint32   // Checker.freshMark when a link to Checker.fresh was made last
-	places *visited // nil: no search came here
+	mark  uint32 // epoch, for sweeps
+	fresh uint32 // Checker.freshMark when a link to Checker.fresh was made last
 }
 
 func (t *txn) product() *product.Product { return t.session.dbms }

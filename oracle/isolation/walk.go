@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"wirecheck/anomaly"
@@ -56,13 +57,13 @@ func (a *automaton) next(state uint8, rw bool) (uint8, bool) {
 	return n, n != noState
 }
 
-// hops are the ways in which a walk may pass a link: rw or not.
-func (a *automaton) hops(l *link) (first, behind int) {
+// hops are the ways in which a walk may pass a link of these kinds: rw or not.
+func (a *automaton) hops(k kinds) (first, behind int) {
 	first, behind = 0, 2
-	if l.kinds&a.mask&^edgeRW == 0 {
+	if k&a.mask&^edgeRW == 0 {
 		first = 1
 	}
-	if l.kinds&a.mask&edgeRW == 0 {
+	if k&a.mask&edgeRW == 0 {
 		behind = 1
 	}
 	return first, behind
@@ -134,25 +135,11 @@ func nonadjacent(firstRW bool) automaton {
 	}, func(s uint8) bool { return s/2 == 2 && !(firstRW && s%2 == 1) })
 }
 
-// visited says where searches met a transaction.
-type visited struct {
-	ahead [maxStates]uint32    // epoch of the search that reached it from the beginning of the walk, by state
-	back  [maxStates][2]uint32 // epoch of the search that reached it from the end, and how many hops there are to the end
-}
-
-// seen is where searches met t.
-func (t *txn) seen() *visited {
-	if t.places == nil {
-		t.places = &visited{}
-	}
-	return t.places
-}
-
 // visit is one entry of a search's queue.
 type visit struct {
-	t      *txn
-	l      *link // by which it was reached from parent
+	at     uint32 // a node
 	parent int32
+	arc    uint32 // number of the arc by which it was reached from parent
 	state  uint8
 	rw     bool
 }
@@ -161,8 +148,10 @@ type visit struct {
 // level at a time and on the side where fewer transactions are to be visited, until the sides meet: what it costs is what lies near s, not
 // how much of the history follows what s read. Of several shortest walks it finds the one that takes the earliest links.
 type search struct {
-	s     *txn
+	*graph
+	s     uint32
 	a     *automaton
+	into  [maxStates][2]uint8 // by state and hop: a bit for each state from which the hop leads there
 	epoch uint32
 	// Of each queue, those from level on are the last level.
 	ahead, back           []visit
@@ -179,15 +168,25 @@ const (
 
 // walk finds the shortest closed walk from s to s that a accepts; nil if there is none, or if so many visits do not find it.
 func (g *graph) walk(s *txn, a automaton, bound int) []step {
+	if s.node == 0 {
+		return nil
+	}
 	g.mark++
-	w := search{s: s, a: &a, epoch: g.mark, ahead: append(g.ahead[:0], visit{t: s, parent: -1, state: a.start}), back: g.back[:0]}
+	w := search{graph: g, s: s.node - 1, a: &a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s.node - 1, parent: -1, state: a.start}), back: g.back[:0]}
 	defer func() { g.ahead, g.back = w.ahead[:0], w.back[:0] }()
+	for p := range a.to {
+		for hop, to := range a.to[p] {
+			if to != noState {
+				w.into[to][hop] |= 1 << p
+			}
+		}
+	}
 	if !g.backward && bound == unbounded { // what a bounded search finds depends on what it visits
 		w.floor = s.floorOf(&a)
 	}
 	for n := range uint8(maxStates) {
 		if a.final[n] {
-			w.retreat(s, n)
+			w.retreat(w.s, n)
 		}
 	}
 	w.hops = 1
@@ -196,18 +195,18 @@ func (g *graph) walk(s *txn, a automaton, bound int) []step {
 		if len(level) == 0 || len(last) == 0 || len(w.ahead)+len(w.back) > bound {
 			return nil
 		}
-		for i, v := range level {
-			if v.left(&w) == w.hops {
+		for i := range level {
+			if v := &level[i]; w.left(v.at, v.state) == w.hops {
 				return w.path(w.aheadLevel + i)
 			}
 		}
 		if len(level) <= len(last) {
-			w.advance()
+			w.advance(bound == unbounded)
 			continue
 		}
 		from := len(w.back)
 		for _, v := range last {
-			w.retreat(v.t, v.state)
+			w.retreat(v.at, v.state)
 		}
 		w.backLevel = from
 		w.hops++
@@ -229,31 +228,41 @@ func (t *txn) floorOf(a *automaton) uint64 {
 	return floor
 }
 
-// left is how many hops there are from v to the end, as far as the search from there came; 0: it did not come to v.
-func (v *visit) left(w *search) uint32 {
-	if b := v.t.seen().back[v.state]; b[0] == w.epoch {
-		return b[1]
+// left is how many hops there are from a node to the end, as far as the search from there came; 0: it did not come to it.
+func (w *search) left(node uint32, state uint8) uint32 {
+	if seen := &w.met[node]; seen.back == w.epoch && seen.ends>>state&1 != 0 {
+		return seen.hops[state]
 	}
 	return 0
 }
 
-// advance visits the next level of the search from the beginning.
-func (w *search) advance() {
+// advance visits the next level of the search from the beginning. short says that it may end where the sides meet: the first one that meets is the
+// one that is taken.
+func (w *search) advance(short bool) {
 	from := len(w.ahead)
 	for i := w.aheadLevel; i < from; i++ {
 		at := w.ahead[i]
-		for _, l := range at.t.out {
-			if l.to.gone || l.to == w.s {
+		for n, x := range w.nodes[at.at].out {
+			if x.node == w.s {
 				continue
 			}
-			for k, behind := w.a.hops(l); k < behind; k++ {
+			for k, behind := w.a.hops(x.kinds); k < behind; k++ {
 				state := w.a.to[at.state][k]
 				if state == noState {
 					continue
 				}
-				if seen := l.to.seen(); seen.ahead[state] != w.epoch {
-					seen.ahead[state] = w.epoch
-					w.ahead = append(w.ahead, visit{t: l.to, l: l, parent: int32(i), state: state, rw: k == 1})
+				seen := &w.met[x.node]
+				if seen.ahead != w.epoch {
+					seen.ahead, seen.begins = w.epoch, 0
+				}
+				if seen.begins>>state&1 != 0 {
+					continue
+				}
+				seen.begins |= 1 << state
+				w.ahead = append(w.ahead, visit{at: x.node, arc: uint32(n), parent: int32(i), state: state, rw: k == 1})
+				if short && w.left(x.node, state) == w.hops {
+					w.aheadLevel = from
+					return
 				}
 			}
 		}
@@ -261,21 +270,26 @@ func (w *search) advance() {
 	w.aheadLevel = from
 }
 
-// retreat visits the transactions from which one hop leads to t in a state.
-func (w *search) retreat(t *txn, state uint8) {
-	for _, l := range t.in {
-		if l.from.gone {
-			continue
-		}
-		for k, behind := w.a.hops(l); k < behind; k++ {
-			for p := range uint8(maxStates) {
-				if w.a.to[p][k] != state || (l.from == w.s) && p != w.a.start || w.a.calm[p] && l.from.end < w.floor {
+// retreat visits the nodes from which one hop leads to a node in a state.
+func (w *search) retreat(node uint32, state uint8) {
+	for _, x := range w.nodes[node].in {
+		seen := &w.met[x.node]
+		for k, behind := w.a.hops(x.kinds); k < behind; k++ {
+			states := w.into[state][k]
+			if x.node == w.s {
+				states &= 1 << w.a.start
+			}
+			if seen.back != w.epoch {
+				seen.back, seen.ends = w.epoch, 0
+			}
+			for states &^= seen.ends; states != 0; states &= states - 1 {
+				p := uint8(bits.TrailingZeros8(states))
+				if w.a.calm[p] && seen.end < w.floor {
 					continue
 				}
-				if seen := l.from.seen(); seen.back[p][0] != w.epoch {
-					seen.back[p] = [2]uint32{w.epoch, w.hops + 1}
-					w.back = append(w.back, visit{t: l.from, state: p})
-				}
+				seen.ends |= 1 << p
+				seen.hops[p] = w.hops + 1
+				w.back = append(w.back, visit{at: x.node, state: p})
 			}
 		}
 	}
@@ -286,7 +300,8 @@ func (w *search) path(i int) []step {
 	var out []step
 	at := w.ahead[i]
 	for v := at; v.parent >= 0; v = w.ahead[v.parent] {
-		out = append(out, step{t: w.ahead[v.parent].t, l: v.l, rw: v.rw})
+		t := w.nodes[w.ahead[v.parent].at].t
+		out = append(out, step{t: t, l: t.out[v.arc], rw: v.rw})
 	}
 	slices.Reverse(out)
 	for left := w.hops; left > 0; left-- {
@@ -298,18 +313,15 @@ func (w *search) path(i int) []step {
 
 // onward is the first hop from a visit by which the end is so many hops away.
 func (w *search) onward(at visit, left uint32) (step, visit) {
-	for _, l := range at.t.out {
-		if l.to.gone {
-			continue
-		}
-		for k, behind := w.a.hops(l); k < behind; k++ {
+	t := w.nodes[at.at].t
+	for n, x := range w.nodes[at.at].out {
+		for k, behind := w.a.hops(x.kinds); k < behind; k++ {
 			state := w.a.to[at.state][k]
-			if state == noState || left == 1 && (l.to != w.s || !w.a.final[state]) {
+			if state == noState || left == 1 && (x.node != w.s || !w.a.final[state]) {
 				continue
 			}
-			next := visit{t: l.to, state: state}
-			if left == 1 || l.to != w.s && next.left(w) == left-1 {
-				return step{t: at.t, l: l, rw: k == 1}, next
+			if left == 1 || x.node != w.s && w.left(x.node, state) == left-1 {
+				return step{t: t, l: t.out[n], rw: k == 1}, visit{at: x.node, state: state}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -87,9 +88,18 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, proof boo
 			return nil, "", err
 		}
 	}
-	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	c, err = judgeOnce(inputs, opts, true, warn, follow)
+	c, err = judgeAll(inputs, opts, warn, follow)
 	return c, missing, err
+}
+
+// keepingGarbage is the garbage collector's percentage while a checker keeps everything: the heap grows, and a collection finds little.
+const keepingGarbage = 200
+
+// judgeAll is judgeOnce with a checker that keeps everything.
+func judgeAll(inputs []input, opts isolation.Options, warn func(string), follow follower) (*isolation.Checker, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(keepingGarbage))
+	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
+	return judgeOnce(inputs, opts, true, warn, follow)
 }
 
 func rewind(inputs []input) error {
@@ -129,8 +139,8 @@ func judgeSuspects(inputs []input, opts isolation.Options, warn func(string)) (*
 		if err := rewind(inputs); err != nil || r.All != "" || 2*r.Suspects > c.Coverage().Transactions {
 			return nil, err
 		}
-		opts.Keep, opts.MaxBytes, opts.Only = -1, math.MaxInt/16, r.Suspect
-		if c, err = judgeOnce(inputs, opts, true, warn, nil); err != nil {
+		opts.Only = r.Suspect
+		if c, err = judgeAll(inputs, opts, warn, nil); err != nil {
 			return nil, err
 		}
 	}

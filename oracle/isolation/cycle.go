@@ -96,6 +96,7 @@ type graph struct {
 	met   []visited // by the number of the node
 	ahead []visit   // queues of walk
 	back  []visit
+	near  int // maxNear
 
 	commuted  bool   // there is an edgeRow
 	backward  bool   // an edge other than rw led to a transaction that had ended before its beginning did
@@ -200,37 +201,42 @@ func (c *Checker) search(session uint64) {
 		if s.node == 0 || len(c.nodes[s.node-1].in) == 0 || len(s.out) == 0 {
 			continue
 		}
-		mask, suffix := edgeData, ""
-		p := c.walk(s, anyCycle(mask), unbounded)
-		if p == nil && c.commuted {
-			if q := c.walk(s, anyCycle(mask|edgeRow), unbounded); q != nil {
-				c.classes(s, session, mask|edgeRow, suffix, q)
-			}
+		if c.classes(s, session, edgeData, "") {
+			continue
 		}
-		for _, more := range []struct {
-			kind   kinds
-			suffix string
-		}{{edgeSO, anomaly.SuffixProcess}, {edgeRT, anomaly.SuffixRealtime}} {
-			if p == nil && c.opts.Strict {
-				mask, suffix = mask|more.kind, more.suffix
-				p = c.walk(s, anyCycle(mask), unbounded)
-			}
+		if c.commuted {
+			c.classes(s, session, edgeData|edgeRow, "")
 		}
-		if p != nil {
-			c.classes(s, session, mask, suffix, p)
+		if !c.opts.Strict {
+			continue
+		}
+		if !c.classes(s, session, edgeData|edgeSO, anomaly.SuffixProcess) {
+			c.classes(s, session, edgeData|edgeSO|edgeRT, anomaly.SuffixRealtime)
 		}
 	}
 }
 
-// classes reports the shortest cycle through s of each class, most severe first. A cycle over all the transactions of a
-// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther). any is the
-// shortest cycle of all.
-func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string, any []step) {
+// maxNear bounds the first search for the shortest cycle of all. Where that is long, it is seldom of one of the worst classes, and their own searches
+// find what is reported.
+const maxNear = 256
+
+// classes reports the shortest cycle through s of each class, most severe first, and whether there is any cycle. A cycle over all the transactions of a
+// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther).
+func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (found bool) {
+	all := anyCycle(mask)
+	any, whole := c.look(s, &all, c.near)
+	if any == nil && whole {
+		return false
+	}
 	var had [][]step
 	for _, cl := range classWalks {
 		best, bound := []step(nil), unbounded
 		if len(had) > 0 {
 			bound = maxFurther
+		} else if any == nil && cl.class == anomaly.GNonadjacent {
+			if any = c.walk(s, all, unbounded); any == nil {
+				return false
+			}
 		}
 		walks := slices.Clone(cl.walks)
 		for i := range walks {
@@ -240,7 +246,7 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string, any
 				w.mask |= mask & (edgeSO | edgeRT)
 			}
 			p := any
-			if len(had) > 0 || !w.accepts(any) {
+			if len(had) > 0 || any == nil || !w.accepts(any) {
 				p = c.walk(s, *w, bound)
 			}
 			if p != nil && (best == nil || len(p) < len(best)) {
@@ -256,6 +262,7 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string, any
 		had = append(had, best)
 		c.report(best, cl.class, suffix, mask, session)
 	}
+	return true
 }
 
 // covers reports whether p passes through all transactions of one of the others.

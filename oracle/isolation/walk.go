@@ -168,11 +168,17 @@ const (
 
 // walk finds the shortest closed walk from s to s that a accepts; nil if there is none, or if so many visits do not find it.
 func (g *graph) walk(s *txn, a automaton, bound int) []step {
+	p, _ := g.look(s, &a, bound)
+	return p
+}
+
+// look is walk. whole says that the bound did not end it.
+func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
 	if s.node == 0 {
-		return nil
+		return nil, true
 	}
 	g.mark++
-	w := search{graph: g, s: s.node - 1, a: &a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s.node - 1, parent: -1, state: a.start}), back: g.back[:0]}
+	w := search{graph: g, s: s.node - 1, a: a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s.node - 1, parent: -1, state: a.start}), back: g.back[:0]}
 	defer func() { g.ahead, g.back = w.ahead[:0], w.back[:0] }()
 	for p := range a.to {
 		for hop, to := range a.to[p] {
@@ -182,7 +188,7 @@ func (g *graph) walk(s *txn, a automaton, bound int) []step {
 		}
 	}
 	if !g.backward && bound == unbounded { // what a bounded search finds depends on what it visits
-		w.floor = s.floorOf(&a)
+		w.floor = s.floorOf(a)
 	}
 	for n := range uint8(maxStates) {
 		if a.final[n] {
@@ -192,12 +198,15 @@ func (g *graph) walk(s *txn, a automaton, bound int) []step {
 	w.hops = 1
 	for {
 		level, last := w.ahead[w.aheadLevel:], w.back[w.backLevel:]
-		if len(level) == 0 || len(last) == 0 || len(w.ahead)+len(w.back) > bound {
-			return nil
+		if len(level) == 0 || len(last) == 0 {
+			return nil, true
+		}
+		if len(w.ahead)+len(w.back) > bound {
+			return nil, false
 		}
 		for i := range level {
 			if v := &level[i]; w.left(v.at, v.state) == w.hops {
-				return w.path(w.aheadLevel + i)
+				return w.path(w.aheadLevel + i), true
 			}
 		}
 		if len(level) <= len(last) {

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -139,5 +140,38 @@ func TestWalkBound(t *testing.T) {
 	g.addEdge(edgeRW, list[3], list[0], nil, nil, -1, -1)
 	if p := g.walk(list[0], anyCycle(edgeData), 50); len(p) != 4 {
 		t.Errorf("found %v, want the near cycle of four", p)
+	}
+}
+
+// TestNear: what is reported does not depend on whether the shortest cycle of all is found before the classes are looked for.
+func TestNear(t *testing.T) {
+	found := 0
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		d := newToy(rng.IntN, 2+rng.IntN(4), 2+rng.IntN(12))
+		for range 40 + rng.IntN(160) {
+			d.step()
+		}
+		events, opts := garnish(rng, d), randomOptions(rng)
+		opts.Keep = -1
+		said := map[int]string{}
+		for _, near := range []int{0, unbounded} {
+			c := New(opts)
+			c.near = near
+			for i := range events {
+				for _, f := range c.Add(&events[i]) {
+					said[near] += fmt.Sprintf("%+v\n", f)
+				}
+			}
+			if found += len(c.order); c.Broken() != "" {
+				t.Fatal(c.Broken())
+			}
+		}
+		if said[0] != said[unbounded] {
+			t.Fatalf("seed %d, %+v: found first\n%s\nnot found first\n%s\n%s", seed, opts.Options(), said[unbounded], said[0], written(events))
+		}
+	}
+	if found < 500 {
+		t.Errorf("%d findings: the histories prove little", found)
 	}
 }

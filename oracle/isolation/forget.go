@@ -95,7 +95,7 @@ func (c *Checker) sweep() {
 		}
 	}
 	c.forget(drop)
-	c.renumber(keep)
+	c.renumber()
 	c.ended, c.settled = keep, settled
 	c.weight, c.endedSize = weigh(keep)
 	c.unsettled, _ = weigh(keep[settled:])

@@ -1,5 +1,7 @@
 package isolation
 
+import "slices"
+
 // Searches for cycles spend their time waiting for memory. So what they go along is kept apart from what is known of transactions and links, by
 // numbers and close together.
 
@@ -47,16 +49,29 @@ func (g *graph) add(l *link, kind kinds) {
 	g.nodes[l.to.node-1].in[l.inAt].kinds = l.kinds
 }
 
-// renumber makes the nodes of the transactions that are kept, and of these alone.
-func (g *graph) renumber(keep []*txn) {
-	g.nodes, g.met = make([]node, 0, len(keep)), make([]visited, 0, len(keep))
-	for _, t := range keep {
-		t.node = 0
+// renumber takes out the nodes of transactions that are forgotten, and the arcs from and to them.
+func (g *graph) renumber() {
+	kept := 0
+	for i, x := range g.nodes {
+		if !x.t.gone {
+			g.nodes[kept], g.met[kept] = x, g.met[i]
+			kept++
+			x.t.node = uint32(kept)
+		}
 	}
-	for _, t := range keep {
+	clear(g.nodes[kept:])
+	g.nodes, g.met = g.nodes[:kept], g.met[:kept]
+	if cap(g.nodes) > 4*kept {
+		g.nodes, g.met = slices.Clone(g.nodes), slices.Clone(g.met)
+	}
+	for i := range g.nodes {
+		g.nodes[i].out, g.nodes[i].in = g.nodes[i].out[:0], g.nodes[i].in[:0]
+	}
+	for i := range g.nodes {
+		t := g.nodes[i].t
 		t.dropGone()
-		for i, l := range t.out {
-			g.arcs(l, i)
+		for k, l := range t.out {
+			g.arcs(l, k)
 		}
 	}
 }

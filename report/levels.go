@@ -50,6 +50,13 @@ func (l *Levels) text(undecided string) string {
 		line += ", as far as wirecheck saw the history (" + l.Unsure + ")"
 	}
 	lines = append(lines, line)
+	if v := l.Verdict(level.Mixed.Name); l.Asked != v.Level && len(l.Verdicts) > len(level.Levels) {
+		line := "each transaction at its own level: " + string(v.State)
+		if v.Witness != nil {
+			line += ", by " + v.Witness.String()
+		}
+		lines = append(lines, line)
+	}
 	if l.Asked != "" {
 		v := l.Verdict(l.Asked)
 		line := fmt.Sprintf("%s: %s", v.Level, v.State)

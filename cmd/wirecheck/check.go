@@ -37,6 +37,7 @@ the weakest levels that it breaks, with the shortest proof of each, and the
 strongest ones that it satisfies. With --level NAME for one of them (causal,
 "snapshot isolation", "strict serializable", ...), the exit status is 0 if the
 history satisfies it, 1 if not, and 3 if wirecheck did not see enough to say so.
+--level mixed asks of each transaction for the level that it ran at.
 
 HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
@@ -135,6 +136,9 @@ func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
 	g := isolation.Levels(c)
 	vs := g.Judge()
 	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(c), Verdicts: vs}
+	if asked == &level.Mixed || len(g.Own()) > 1 {
+		l.Verdicts = append(vs, g.Mixed())
+	}
 	if asked == nil {
 		return l, nil
 	}

@@ -48,6 +48,18 @@ func writeHistory(t *testing.T, text string) string {
 	return path
 }
 
+// mixedStale is a stale read beside a transaction at another level.
+const mixedStale = `s1 session postgres "15"
+s2 session postgres "15"
+s1 t1 begin "serializable"
+s2 t2 begin "OTHER"
+t1 r x@0
+t2 w x 0>1
+t2 commit
+t1 r x@1
+t1 commit
+`
+
 // runCheck executes the check command under a root like the program's.
 func runCheck(t *testing.T, args ...string) (exitStatus, string, string) {
 	t.Helper()
@@ -89,6 +101,9 @@ func TestCheckStatus(t *testing.T) {
 		{"level of the literature, broken", []string{"--level", "snapshot_isolation", writeHistory(t, lostUpdate)}, exitFound, "snapshot isolation: broken, by G-single", ""},
 		{"level of the literature, satisfied", []string{"--level", "prefix", writeHistory(t, lostUpdate)}, exitClean, "prefix consistency: satisfied; an order of 4 points proves it", ""},
 		{"level of the literature, not all seen", []string{"--level", "causal", writeHistory(t, lostUpdate+"s1 t3 begin\nt3 stmt opaque\nt3 commit\n")}, exitUnknown, "causal: satisfied", ""},
+		{"each at its own level, broken", []string{"--level", "mixed", writeHistory(t, strings.ReplaceAll(mixedStale, "OTHER", "read committed"))}, exitFound, "mixed: broken, by G-single: 2 -wr-> 1 -rw-> 2", ""},
+		{"each at its own level, satisfied", []string{"--level", "mixed", writeHistory(t, strings.NewReplacer("OTHER", "serializable", "serializable", "read committed").Replace(mixedStale))}, exitClean, "mixed: satisfied", ""},
+		{"each at its own level, not asked", []string{writeHistory(t, strings.ReplaceAll(mixedStale, "OTHER", "read committed"))}, exitFound, "each transaction at its own level: broken, by ", ""},
 		{"both kinds of level", []string{"--level", "serializable", writeHistory(t, lostUpdate)}, exitFound, "PL-3: broken, by", ""},
 		{"clean", []string{writeHistory(t, clean)}, exitClean, "nothing found\ncoverage: 4 exact", ""},
 		{"opaque", []string{writeHistory(t, opaque)}, exitUnknown, "undecided: of 1 statement wirecheck saw none exactly\ncoverage: 0 exact, 0 approximate, 1 opaque\nweakest level broken: none\nstrongest level satisfied: unknown\n", ""},

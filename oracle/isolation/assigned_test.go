@@ -73,3 +73,24 @@ func TestUsesOf(t *testing.T) {
 		}
 	}
 }
+
+// TestAlike: what looks like one UPDATE with other values assigns the same columns.
+func TestAlike(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"UPDATE t SET a = 1 WHERE id = 20", "UPDATE t SET a = 31 WHERE id = 2", true},
+		{"UPDATE t SET a = 'x' WHERE id = 20", "UPDATE t SET a = 'other' WHERE id = 2", true},
+		{"UPDATE t SET a1 = 1", "UPDATE t SET a2 = 1", false},
+		{"UPDATE t SET a = 1", "UPDATE t SET a = 1, b = 2", false},
+		{"UPDATE t SET a = 'x", "UPDATE t SET a = 'y', b = 2", false},
+		{"UPDATE t SET a = 'x', b = 'y'", "UPDATE t SET a = 'x', c = 'y'", false},
+		{"UPDATE t SET a = 1", "UPDATE t SET b = 1", false},
+	} {
+		by := func(sql string) *version { return &version{writer: &txn{stmts: []stmt{{verb: "update", sql: sql}}}} }
+		if got := by(tt.a).alike(by(tt.b)); got != tt.want {
+			t.Errorf("%s, %s: %v", tt.a, tt.b, got)
+		}
+	}
+}

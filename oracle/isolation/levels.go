@@ -1,8 +1,10 @@
 package isolation
 
 import (
+	"wirecheck/anomaly"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/level"
+	"wirecheck/product"
 )
 
 // Levels are the dependencies that c keeps for the levels of the history; nil unless Options.Levels.
@@ -28,6 +30,26 @@ func Unsure(c *Checker) string {
 		return prose.Count(c.levels.Unordered, "write") + " whose place among the versions of the row is not known"
 	}
 	return ""
+}
+
+// own is what t asks for by its level. A product's REPEATABLE READ may be snapshot isolation.
+func own(t *txn) level.Own {
+	switch t.level {
+	case product.ReadUncommitted:
+		return level.OwnPL1
+	case product.ReadCommitted:
+		return level.OwnPL2
+	case product.Snapshot:
+		return level.OwnSnapshot
+	case product.Serializable:
+		return level.OwnPL3
+	case product.RepeatableRead:
+		if first, _ := t.product().Promises(t.level, anomaly.P4); first && t.product().WeakestSnapshot() == t.level {
+			return level.OwnSnapshot
+		}
+		return level.OwnPL299
+	}
+	return level.OwnUnknown
 }
 
 // tell tells the levels of an edge.

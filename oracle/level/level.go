@@ -33,6 +33,7 @@ func (k Kind) String() string {
 type Txn struct {
 	ID, Session, From, To uint64
 	Writes                bool
+	Own                   Own
 }
 
 // Edge is a dependency between two transactions, by their IDs.
@@ -184,7 +185,7 @@ var Levels = []Level{
 	{Name: "PL-1", Aliases: []string{"read uncommitted"}, Forbids: "a cycle of ww", Source: "Adya 1999, 4.2.1", check: cycleOf(WW)},
 	{Name: "PL-2", Aliases: []string{"read committed"}, Forbids: "a cycle of ww and wr; reads of what was undone or not final, future reads, dirty updates",
 		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, check: cycleOf(WW | WR)},
-	{Name: "read committed with monotonic reads", Aliases: []string{"monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
+	{Name: "read committed with monotonic reads", Aliases: []string{"RC with monotonic reads", "monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
 		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, check: both(cycleOf(WW|WR), overwritten(earlier))},
 	{Name: "cursor stability", Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
 		check: both(cycleOf(WW|WR), lostUpdate)},
@@ -192,7 +193,7 @@ var Levels = []Level{
 		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},
 	{Name: "read atomic", Aliases: []string{"RA"}, Forbids: "PL-2, a fractured read, and an own write that is not seen", Source: "Bailis et al. 2014", Implies: []string{"monotonic atomic view"},
 		check: both(cycleOf(WW|WR), overwritten(anyOrder))},
-	{Name: "causal", Aliases: []string{"causal consistency", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
+	{Name: "causal", Aliases: []string{"causal consistency", "causal cerone", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
 		Source: "Biswas and Enea 2019, CC", Implies: []string{"read atomic"}, check: both(cycleOf(WW|WR|SO), causal)},
 	{Name: "update atomic", Aliases: []string{"UA"}, Forbids: "read atomic, and a lost update", Source: "Cerone, Bernardi and Gotsman 2015", Implies: []string{"read atomic", "cursor stability"},
 		check: both(both(cycleOf(WW|WR), overwritten(anyOrder)), lostUpdate)},
@@ -210,16 +211,19 @@ var Levels = []Level{
 		Implies: []string{"strong session snapshot isolation"}, check: points(WW|WR|RW|SO|RT, false)},
 	{Name: "PL-3U", Aliases: []string{"update serializable"}, Forbids: "a cycle with at most one transaction that only reads", Source: "Adya 1999, 4.3.2",
 		Implies: []string{"update atomic"}, check: updates},
-	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, check: cycleOf(WW | WR | RW)},
-	{Name: "strong session serializable", Aliases: []string{"strong session PL-3"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
+	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER", "1SR", "conflict serializable"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, check: cycleOf(WW | WR | RW)},
+	{Name: "strong session serializable", Aliases: []string{"strong session PL-3", "strong session"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
 		Implies: []string{"PL-3", "strong session snapshot isolation"}, check: cycleOf(WW | WR | RW | SO)},
-	{Name: "strict serializable", Aliases: []string{"strong PL-3"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
+	{Name: "strict serializable", Aliases: []string{"strong PL-3", "strong serializable", "PL-SS"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
 		Implies: []string{"strong session serializable", "strong snapshot isolation"}, check: cycleOf(WW | WR | RW | SO | RT)},
 }
 
 // Parse finds a level by its name or an alias, in any case, with spaces, hyphens or underscores.
 func Parse(text string) (*Level, error) {
 	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(s)) }
+	if plain(text) == Mixed.Name {
+		return &Mixed, nil
+	}
 	var names []string
 	for i := range Levels {
 		l := &Levels[i]
@@ -228,5 +232,5 @@ func Parse(text string) (*Level, error) {
 			return l, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown level %q: use one of %s", text, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown level %q: use one of %s", text, strings.Join(append(names, Mixed.Name), ", "))
 }

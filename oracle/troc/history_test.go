@@ -385,6 +385,26 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 2|0`,
 			[]at{{"mysql mariadb", "rc rr ser", ""}, {"postgres", "rc rr ser", ""}}},
+		{"the subquery of a locking read takes the snapshot", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN
+			B: SELECT * FROM t WHERE EXISTS (SELECT 1 FROM t AS x) FOR UPDATE SKIP LOCKED -> 2|0
+			A: COMMIT
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"mysql mariadb", "rc", result}}},
+		{"a locking read alone takes none", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN
+			B: SELECT * FROM t FOR UPDATE SKIP LOCKED -> 2|0
+			A: COMMIT
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", result}}},
 		{"a key that is there is taken", `
 			B: INSERT INTO t VALUES (2, 7) -> 1
 			final: 1|0 2|0 2|7`,
@@ -424,6 +444,28 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|1 2|1`,
 			[]at{{"mysql mariadb", "rc rr ser", ""}}},
+		{"a waiter that a deadlock's victim let go before the statement that closed it", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			B: BEGIN
+			B: UPDATE t SET b = 2 WHERE a = 2 -> 1
+			B: UPDATE t SET b = 7 WHERE b < 1 -> 0
+			A@4: UPDATE t SET b = 1 WHERE a = 2 -> !1213 deadlock
+			C@4: UPDATE t SET b = 9 WHERE a = 1 -> 1
+			B: COMMIT
+			final: 1|9 2|2`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}}},
+		{"a statement that came after it", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			B: BEGIN
+			B: UPDATE t SET b = 2 WHERE a = 2 -> 1
+			B: UPDATE t SET b = 7 WHERE b < 1 -> 0
+			A@4: UPDATE t SET b = 1 WHERE a = 2 -> !1213 deadlock
+			B: COMMIT
+			C: UPDATE t SET b = 9 WHERE a = 1 -> 1
+			final: 1|9 2|2`,
+			[]at{{"mysql mariadb", "rc rr ser", result}}},
 		{"a statement that passed the lock of a waiter, which is the victim of a later deadlock", `
 			A: BEGIN
 			A: UPDATE t SET b = 1 WHERE a = 1 -> 1

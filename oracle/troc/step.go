@@ -357,7 +357,7 @@ func (c *check) snap(w *world, x, i int, chosen []int, certain bool) {
 		kind, _ := c.kind(i)
 		if chosen != nil {
 			t.snapshots, t.firm = chosen, certain
-		} else if kind == product.Select && !slices.Contains(t.snapshots, c.place) {
+		} else if !slices.Contains(t.snapshots, c.place) && (kind == product.Select || len(c.roles(kind, &c.s.Steps[i].Statement).read) > 0) {
 			t.snapshots = append(slices.Clip(t.snapshots), c.place)
 		}
 	}

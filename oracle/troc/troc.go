@@ -183,13 +183,19 @@ func (c *frame) first(start map[string]relation) *world {
 	return w
 }
 
+// waited reports whether a step waited. One that closed a deadlock did, until the victim let it go, whether or not that was seen.
+func (c *frame) waited(i int) bool {
+	st := &c.s.Steps[i]
+	return st.Waited || slices.ContainsFunc(c.s.Steps, func(o schedule.Step) bool { return c.closed(st, &o) })
+}
+
 // unit is a number of steps from place on that may have taken effect in any order: waiters that were let go together.
 func (c *frame) unit(place int) []int {
 	steps := c.s.Steps
 	n := 1
 	for place+n < len(c.order) && place > 0 {
 		before, next := &steps[c.order[place-1]], &steps[c.order[place+n]]
-		if !steps[c.order[place]].Waited || !next.Waited || next.Sent > before.Done {
+		if !c.waited(c.order[place]) || !c.waited(c.order[place+n]) || next.Sent > before.Done {
 			break
 		}
 		n++

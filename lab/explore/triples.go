@@ -20,7 +20,7 @@ import (
 const mostTriples = 60
 
 // triples lists what three shapes may do to each other: a cycle of three transactions needs a table that is shared, and written by one of them,
-// between each two. A shape may be there twice.
+// between each two. A shape may be there twice, or three times if its units name rows in a ring.
 func (a *adviser) triples(r *replayer, levels []product.Level) {
 	pairs := map[[2]*replay.Shape]*Pair{}
 	for _, p := range a.advice.Pairs {
@@ -32,10 +32,14 @@ func (a *adviser) triples(r *replayer, levels []product.Level) {
 	for i := range a.shapes {
 		for j := i; j < len(a.shapes); j++ {
 			for k := j; k < len(a.shapes); k++ {
-				if i == k || !pair(i, j) || !pair(j, k) || !pair(i, k) {
+				if !pair(i, j) || !pair(j, k) || !pair(i, k) {
 					continue
 				}
-				m, ok := replay.MeetingOfThree([3]*replay.Shape{a.shapes[i], a.shapes[j], a.shapes[k]}, meetings, r.dialect())
+				three := [3]*replay.Shape{a.shapes[i], a.shapes[j], a.shapes[k]}
+				m, ok := replay.MeetingOfThree(three, meetings, r.dialect())
+				if i == k {
+					m, ok = three[0].Ring(r.dialect())
+				}
 				if !ok {
 					continue
 				}

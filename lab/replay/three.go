@@ -29,6 +29,35 @@ func MeetingOfThree(shapes [3]*Shape, pair func(a, b *Shape) []Meeting, d lex.Di
 	return best, most >= 0
 }
 
+// Ring chooses three units of a shape of which each two name a row that the third does not: each reads what another one writes, and any two of them may be
+// serializable. ok reports whether there are three; of several, those that are nearest to each other are taken.
+func (s *Shape) Ring(d lex.Dialect) (m Meeting, ok bool) {
+	tables := s.Shared(s)
+	units := s.Units[:min(len(s.Units), unitsCompared)]
+	alone := func(a, b, without *Unit) (rows []string) {
+		return slices.DeleteFunc(common(s.rows[a], s.rows[b], tables), func(row string) bool { return s.rows[without][row] })
+	}
+	distance := 0
+	for i, u := range units {
+		for j, v := range units[:i] {
+			if len(common(s.rows[u], s.rows[v], tables)) == 0 {
+				continue
+			}
+			for _, w := range units[:j] {
+				far := max(u.first, v.first, w.first) - min(u.first, v.first, w.first)
+				if ok && far >= distance {
+					continue
+				}
+				x, y, z := alone(u, v, w), alone(v, w, u), alone(w, u, v)
+				if len(x) > 0 && len(y) > 0 && len(z) > 0 {
+					m, ok, distance = Meeting{Group: Together([]*Unit{w, v, u}, d), Rows: slices.Concat(x, y, z)}, true, far
+				}
+			}
+		}
+	}
+	return m, ok
+}
+
 // near is the unit of a shape that names most of the rows that two others name, and the nearest of these; nil: it has no other ones.
 func (s *Shape) near(two []*Unit, of [2]*Shape) (best *Unit, rows []string) {
 	distance := 0

@@ -53,6 +53,42 @@ var written = []struct {
 		p2 UPDATE doctor SET oncall = 0 WHERE id = 3 AND (SELECT count(*) FROM doctor WHERE oncall = 1 AND shift = 8) > 0
 		1 COMMIT
 		2 COMMIT`, "", "-", false},
+	{"write skew by a count within UPDATE, of the family", `m1 UPDATE doctor SET oncall = 0 WHERE id = 1 AND (SELECT n FROM (SELECT count(*) n FROM doctor WHERE oncall = 1) d) > 1
+		m2 UPDATE doctor SET oncall = 0 WHERE id = 2 AND (SELECT n FROM (SELECT count(*) n FROM doctor WHERE oncall = 1) d) > 1
+		1 COMMIT
+		2 COMMIT`, "", "G2 write skew", false},
+	{"a count of other doctors, of the family", `m1 UPDATE doctor SET oncall = 0 WHERE id = 1 AND (SELECT n FROM (SELECT count(*) n FROM doctor WHERE shift = 7) d) > 0
+		m2 UPDATE doctor SET oncall = 0 WHERE id = 3 AND (SELECT n FROM (SELECT count(*) n FROM doctor WHERE shift = 8) d) > 0
+		1 COMMIT
+		2 COMMIT`, "", "", false},
+	{"lost update by a join", `1 SELECT n FROM tag WHERE id = 1
+		2 SELECT n FROM tag WHERE id = 1
+		p1 UPDATE tag SET n = 5 FROM post WHERE post.tag = tag.id AND post.id = 1
+		m1 UPDATE tag JOIN post ON post.tag = tag.id SET tag.n = 5 WHERE post.id = 1
+		1 COMMIT
+		p2 UPDATE tag SET n = 6 FROM post WHERE post.tag = tag.id AND post.id = 1
+		m2 UPDATE tag JOIN post ON post.tag = tag.id SET tag.n = 6 WHERE post.id = 1
+		2 COMMIT`, "G-single lost update", "", false},
+	{"a join that adds", `1 SELECT n FROM tag WHERE id = 2
+		2 SELECT n FROM tag WHERE id = 2
+		p1 UPDATE tag SET n = n + 5 FROM post WHERE post.tag = tag.id AND post.id = 1
+		m1 UPDATE tag JOIN post ON post.tag = tag.id SET tag.n = tag.n + 5 WHERE post.id = 1
+		1 COMMIT
+		p2 UPDATE tag SET n = n + 6 FROM post WHERE post.tag = tag.id AND post.id = 1
+		m2 UPDATE tag JOIN post ON post.tag = tag.id SET tag.n = tag.n + 6 WHERE post.id = 1
+		2 COMMIT`, "", "", false},
+	{"a row that a join deletes", `1 SELECT v FROM post WHERE id = 1
+		p2 DELETE FROM post USING tag WHERE post.tag = tag.id AND tag.name = 'a'
+		2 UPDATE tag SET n = 3 WHERE id = 2
+		2 COMMIT
+		1 SELECT n FROM tag WHERE id = 2
+		1 COMMIT`, "G-single read skew", "-", false},
+	{"a row that a join does not delete", `1 SELECT v FROM post WHERE id = 2
+		p2 DELETE FROM post USING tag WHERE post.tag = tag.id AND tag.name = 'a'
+		2 UPDATE tag SET n = 3 WHERE id = 2
+		2 COMMIT
+		1 SELECT n FROM tag WHERE id = 2
+		1 COMMIT`, "", "-", false},
 	{"write skew by the values of subqueries", `1 UPDATE tag SET n = (SELECT count(*) FROM post WHERE v > 15) WHERE id = 1
 		2 UPDATE post SET v = 30 WHERE id = 1 AND (SELECT count(*) FROM tag WHERE n > 0) = 0
 		1 COMMIT

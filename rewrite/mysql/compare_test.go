@@ -376,7 +376,18 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 		t.Errorf("%s\nsent %s\nthe tables hold (-plain +wired):\n%s", sql, script.SQL, diff)
 	}
 	if got.Error == "" {
-		p.verify(t, script.SQL, plan, stamp, before, after, log, truncated)
+		held := *plan
+		if plan.Joined {
+			count := int(got.Affected)
+			_, info, _ := strings.Cut(got.Info, "Rows matched: ")
+			if _, err := fmt.Sscan(info, &count); plan.Verb == "update" && err != nil {
+				t.Fatalf("%s: %q", sql, got.Info)
+			}
+			if log[stamp] = Joined(log[stamp], count); log[stamp] != nil && !strings.Contains(plan.Why, "foreign keys") {
+				held.Coverage = history.CoverageExact // of what it wrote
+			}
+		}
+		p.verify(t, script.SQL, &held, stamp, before, after, log, truncated)
 		for _, a := range accesses {
 			p.verifyRead(t, script.SQL, a, before)
 		}

@@ -97,7 +97,7 @@ func TestLocks(t *testing.T) {
 			}
 		}
 	}
-	compare(slices.Concat(selects, updates, inserts, deletes))
+	compare(slices.Concat(selects, updates, inserts, deletes, joinForms))
 	p.plain.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 	p.wired.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 	p.session.LockingReads = true

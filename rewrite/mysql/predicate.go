@@ -15,6 +15,9 @@ import (
 	"wirecheck/statement/mysqlsyntax"
 )
 
+// severalTables is why a statement's predicate reads are not told.
+const severalTables = "it reads several tables or a subquery"
+
 // asker makes the condition of one predicate read.
 type asker struct {
 	*planner
@@ -63,7 +66,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	switch {
 	case !ok, len(list) != 1, all.sub > 1, n.With != nil, all.queries > 1:
-		return "it reads several tables or a subquery"
+		return severalTables
 	case !list[0].watched():
 		return ""
 	case n.Having != nil:
@@ -141,7 +144,7 @@ func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast
 	case s.r.flavor == TiDB:
 		return
 	case all.sub > within(s, where, values...).asked:
-		s.plan.Unread = "it reads several tables or a subquery"
+		s.plan.Unread = severalTables
 	case limit != nil:
 		s.plan.Unread = "LIMIT hides rows"
 	default:

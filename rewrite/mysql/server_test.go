@@ -31,7 +31,7 @@ func TestFormsOtherModes(t *testing.T) {
 				s.exec(t, "SET sql_mode='"+mode+"'")
 			}
 			p.load(t)
-			for _, forms := range [][]form{selects, updates, inserts, deletes} {
+			for _, forms := range [][]form{selects, updates, inserts, deletes, joinForms} {
 				for _, f := range forms {
 					p.check(t, f.sql)
 				}
@@ -392,7 +392,7 @@ func TestLocksAreTheSame(t *testing.T) {
 			s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
 		}
 		p.session.LockingReads = level == "SERIALIZABLE"
-		for _, forms := range [][]form{selects, updates, inserts, deletes} {
+		for _, forms := range [][]form{selects, updates, inserts, deletes, joinForms} {
 			for _, f := range forms {
 				if f.n < 0 || strings.Contains(f.sql, "@@") {
 					continue // refused, or names the database

@@ -44,7 +44,7 @@ func (s *planner) stampChanged(list []*ast.Assignment, src *source, set, end int
 		}
 		columns = append(columns, c.Name)
 		before, ok := signature(s.r.flavor, src.ref+"."+mysqlsyntax.Quote(c.Name), c.Type)
-		after, ok2 := s.assignedSignature(src, texts[i], a.Expr, c.Type)
+		after, ok2 := s.assignedSignature([]source{*src}, texts[i], a.Expr, c.Type)
 		if !ok || !ok2 {
 			s.opaque("whether it changes the row cannot be computed beforehand on this server")
 			return false
@@ -75,8 +75,8 @@ func (s *scene) assigned(set, end int) (texts []string) {
 
 // assignedSignature is the signature of the value that a column of type typ takes from an expression. ok is false where that is
 // not certain, or where a second evaluation would warn a second time: then the statement stays as it is.
-func (s *scene) assignedSignature(src *source, text string, e ast.ExprNode, typ string) (string, bool) {
-	v := repeatable{src: src}
+func (s *scene) assignedSignature(list []source, text string, e ast.ExprNode, typ string) (string, bool) {
+	v := repeatable{list: list}
 	if e == nil || !plainCondition(e) {
 		return "", false
 	}
@@ -127,7 +127,7 @@ const scaleFloat = 1 << 16
 
 // repeatable looks for what makes it uncertain that an expression, evaluated twice, gives the same and no further warning.
 type repeatable struct {
-	src   *source
+	list  []source
 	not   bool
 	words bool // a text that is no number
 	scale int  // at most so many digits behind the point
@@ -192,7 +192,15 @@ func (v *repeatable) literal(n *mysqlsyntax.Value) {
 }
 
 func (v *repeatable) column(n *ast.ColumnName) {
-	c := v.src.column(n.Name.O)
+	var c *rewrite.Attribute
+	for i := range v.list {
+		if a := v.list[i].column(n.Name.O); a != nil && (n.Table.O == "" || strings.EqualFold(n.Table.O, v.list[i].alias)) {
+			if c != nil {
+				v.not = true
+			}
+			c = a
+		}
+	}
 	if c == nil {
 		v.not = true
 		return

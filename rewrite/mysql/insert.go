@@ -1,0 +1,245 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// insert plans INSERT and REPLACE.
+func (s *planner) insert(n *ast.InsertStmt) {
+	src, ok := s.target(n.Table)
+	if !ok {
+		return
+	}
+	all := walk(n)
+	if s.callsStored(all) {
+		s.opaque("a stored function")
+		return
+	}
+	if in := withinInsert(s, n); all.sub > in.absent {
+		s.partial("what its query reads is not seen")
+	} else {
+		s.silent = all.sub > 0
+	}
+	switch {
+	case n.IsReplace:
+		s.partial(replaced)
+	case n.IgnoreErr && len(n.OnDuplicate) == 0:
+		s.partial(ignored)
+	}
+	if n.IsReplace && s.parent(&src) != nil || s.cascades(&src, false, n.OnDuplicate) {
+		s.partial("foreign keys may change other tables")
+	}
+	if !s.insertStamp(n, &src) {
+		return
+	}
+	if len(n.OnDuplicate) > 0 && n.Select != nil {
+		s.opaque("INSERT ... SELECT ... ON DUPLICATE KEY UPDATE")
+		return
+	}
+	if len(n.OnDuplicate) > 0 && len(n.Lists) > 1 && s.r.flavor == TiDB { // nothing tells how many of the rows its last attempt changed
+		s.partial("rows that ON DUPLICATE KEY UPDATE changes are not seen")
+	} else if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
+		return
+	}
+	s.plan.Stamp = true
+	s.plan.Coverage = history.CoverageExact
+	if len(n.Lists) > 0 && len(s.why) == 1 && (s.why[0] == replaced || s.why[0] == ignored) {
+		s.plan.WithRows, s.plan.Rows = history.CoverageExact, len(n.Lists) // if it changed so many rows, all of them are new
+	}
+}
+
+// Why INSERT and REPLACE are not seen in full.
+const (
+	replaced = "rows that REPLACE deletes are not seen"
+	ignored  = "INSERT IGNORE does not tell which rows it met"
+)
+
+// insertStamp adds the column wc_writers and its value for each row.
+func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
+	t := s.text
+	if t.Is(1, "DELAYED") {
+		s.opaque("INSERT DELAYED")
+		return false
+	}
+	i, ok := s.behindTable()
+	if !ok {
+		s.opaque("the table is not found")
+		return false
+	}
+	added := addition{columns: columnWriters, values: insertedMark, probes: "wc_probe"}
+	if log := s.newRow(n, src); log != "" {
+		id := "UUID_SHORT()"
+		if n.Select != nil {
+			id = "(" + newRowID + ":=" + id + ")"
+		}
+		added = addition{columns: columnRowID + "," + columnWriters, values: id + "," + logging(log, insertedMark), probes: "wc_probe,wc_probe"}
+		s.plan.Log, s.plan.Auto = true, s.auto(n, src)
+	}
+	if n.Setlist {
+		return s.insertSet(i, added)
+	}
+	if i = s.insertColumns(n, src, i, added); i < 0 {
+		return false
+	}
+	switch {
+	case t.Is(i, "VALUES", "VALUE") && n.Select == nil:
+		return s.insertRows(i+1, len(n.Lists), added)
+	case t.Is(i, "SELECT") && n.Select != nil:
+		return s.insertSelect(n.Select, i, added)
+	}
+	s.opaque("the form of this INSERT")
+	return false
+}
+
+// addition is what an INSERT gets: columns, and their values for each row.
+type addition struct{ columns, values, probes string }
+
+// insertColumns extends or adds the list of columns and gives the token behind it, or -1.
+func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added addition) int {
+	t := s.text
+	if t.Is(i, "(") && !t.Is(i+1, "SELECT", "WITH", "(") {
+		end := t.Close(i)
+		if end < 0 || len(n.Columns) == 0 || n.Select == nil && len(n.Lists[0]) == 0 {
+			s.opaque("an INSERT without columns")
+			return -1
+		}
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + added.columns, check: "," + added.columns})
+		return end + 1
+	}
+	if n.Select == nil && (len(n.Lists) == 0 || len(n.Lists[0]) == 0) {
+		s.opaque("an INSERT without columns")
+		return -1
+	}
+	if s.r.flavor == MariaDB && fillsGenerated(n, src.rel) { // with a list of columns it warns less often (1906)
+		s.opaque("an INSERT that gives generated columns values")
+		return -1
+	}
+	names := src.clientColumns()
+	if n.Select == nil && len(n.Lists[0]) != len(names) {
+		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
+		return -1
+	}
+	list := " (" + strings.Join(append(names, added.columns), ",") + ") "
+	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
+	return i
+}
+
+// fillsGenerated reports whether an INSERT without a list of columns has more than DEFAULT for a generated one.
+func fillsGenerated(n *ast.InsertStmt, rel *rewrite.Relation) bool {
+	at := -1
+	for _, c := range rel.Columns {
+		if c.Hidden {
+			continue
+		}
+		at++
+		if c.Generated && (n.Select != nil || slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool {
+			if at >= len(row) {
+				return true
+			}
+			value, ok := row[at].(*ast.DefaultExpr)
+			return !ok || value.Name != nil
+		})) {
+			return true
+		}
+	}
+	return false
+}
+
+// insertRows adds the stamp to each row of VALUES.
+func (s *planner) insertRows(i, rows int, added addition) bool {
+	t := s.text
+	for n := 0; n < rows; n++ {
+		end := -1
+		if i < len(t.Tokens) && t.Is(i, "(") {
+			end = t.Close(i)
+		}
+		if end < i+2 {
+			s.opaque("a row of VALUES is not found")
+			return false
+		}
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + added.values, check: "," + added.probes + " "})
+		if i = end + 1; n+1 < rows {
+			if !t.Is(i, ",") {
+				s.opaque("a row of VALUES is not found")
+				return false
+			}
+			i++
+		}
+	}
+	return true
+}
+
+func (s *planner) insertSet(i int, added addition) bool {
+	t := s.text
+	if !t.Is(i, "SET") || i+1 >= len(t.Tokens) {
+		s.opaque("SET is not found")
+		return false
+	}
+	end := t.Find(i, t.Tokens[i].Depth, "ON", "RETURNING")
+	if end < 0 {
+		end = len(t.Tokens)
+	}
+	add, check := "", ""
+	columns, values := strings.Split(added.columns, ","), strings.SplitN(added.values, ",", strings.Count(added.columns, ",")+1)
+	for k, c := range columns {
+		add, check = add+","+c+"="+values[k], check+","+c+"=1"
+	}
+	s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: add, check: check + " "})
+	return true
+}
+
+// insertSelect adds the stamp to the select list.
+func (s *planner) insertSelect(n ast.ResultSetNode, i int, added addition) bool {
+	sel, ok := n.(*ast.SelectStmt)
+	if !ok || sel.Kind != ast.SelectStmtKindSelect || sel.IsInBraces || sel.With != nil {
+		s.opaque("INSERT from UNION and the like")
+		return false
+	}
+	if sel.From == nil && s.r.flavor == TiDB {
+		s.opaque("INSERT from a SELECT without tables")
+		return false
+	}
+	at, list := listEnd(s.text, i), []source(nil)
+	if sel.From == nil {
+		end := s.text.Find(i+1, s.text.Tokens[i].Depth, "FROM", "WHERE", "HAVING", "ORDER", "LIMIT", "ON", "RETURNING", "PROCEDURE", "INTO", "FOR", "LOCK", "WINDOW", "GROUP")
+		if end < 0 {
+			end = len(s.text.Tokens)
+		}
+		at = s.text.Tokens[end-1].End
+	} else if list, ok = s.sources(sel.From.TableRefs, nil); !ok {
+		at = -1
+	}
+	if at < 0 || !placesFit(sel, list) {
+		s.opaque("the end of the select list is not certain")
+		return false
+	}
+	s.edits = append(s.edits, edit{at: at, add: "," + added.values, check: "," + added.probes + " "})
+	return true
+}
+
+// onDuplicate marks the rows that ON DUPLICATE KEY UPDATE changes.
+func (s *planner) onDuplicate(n *ast.InsertStmt, src *source) bool {
+	t := s.text
+	depth := t.Tokens[0].Depth
+	for i := 1; i < len(t.Tokens); i++ {
+		if t.Tokens[i].Depth != depth || !t.Seq(i, "ON", "DUPLICATE", "KEY", "UPDATE") || i+4 >= len(t.Tokens) {
+			continue
+		}
+		end := t.Find(i, depth, "RETURNING")
+		if end < 0 {
+			end = len(t.Tokens)
+		}
+		if n.IgnoreErr {
+			s.partial("INSERT IGNORE may leave rows as they were")
+		}
+		return s.stampAssignments(n.OnDuplicate, src, t.Tokens[i+4].Start, t.Tokens[end-1].End, !n.IgnoreErr)
+	}
+	s.opaque("ON DUPLICATE KEY UPDATE is not found")
+	return false
+}

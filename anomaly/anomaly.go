@@ -53,6 +53,7 @@ const (
 	DirtyWrite        = "dirty write"
 	OwnUnseen         = "own write not seen"
 	ReadBefore        = "read before it was written"
+	NeverWritten      = "garbage read"
 	OverAborted       = "update of an aborted version"
 	AbortedRead       = "aborted read"
 	IntermediateRead  = "intermediate read"
@@ -135,6 +136,7 @@ var List = []Anomaly{
 	{Class: G0, Name: DirtyWrite, Phenomenon: PG0, Formula: "a cycle of ww", Source: "Adya 1999, 4.2.1"},
 	{Class: Internal, Name: OwnUnseen, Phenomenon: PInternal, Formula: "a transaction wrote a row and then read an older version of it", Source: "Cerone, Bernardi and Gotsman 2015, INT", Digit: 1},
 	{Class: FutureRead, Name: ReadBefore, Phenomenon: PFuture, Formula: "a read was answered before the statement that wrote the version was sent", Source: "Liu et al. 2024 (Plume), FutureRead", Digit: 1},
+	{Class: GarbageRead, Name: NeverWritten, Phenomenon: PG1a, Formula: "a transaction read a version that nobody wrote", Source: "Liu et al. 2024 (Plume), ThinAirRead", Digit: 1},
 	{Class: DirtyUpdate, Name: OverAborted, Phenomenon: PDirtyUpdate, Formula: "a committed transaction replaced a version of an aborted one", Source: "Elle, dirty-update", Digit: 0},
 	{Class: G1a, Name: AbortedRead, Phenomenon: PG1a, Formula: "a committed transaction read a version of an aborted one", Source: "Adya 1999, 4.2.2", Digit: 1},
 	{Class: G1b, Name: IntermediateRead, Phenomenon: PG1b, Formula: "a transaction read a version that its writer then overwrote itself", Source: "Adya 1999, 4.2.2", Digit: 1},

@@ -149,6 +149,8 @@ func (t *teller) sentence() string {
 		return fmt.Sprintf("%s wrote %s and then read it as it had been before", t.who(a), t.row(first))
 	case anomaly.ReadBefore:
 		return fmt.Sprintf("%s read a version of %s before %s had sent the statement that wrote it", t.who(b), t.row(first), t.who(a))
+	case anomaly.NeverWritten:
+		return fmt.Sprintf("%s read a version of %s that nobody wrote", t.who(b), t.row(first))
 	case anomaly.OverAborted:
 		return fmt.Sprintf("%s replaced a version of %s by %s that was undone", t.who(b), t.row(first), t.who(a))
 	case anomaly.DirtyWrite:

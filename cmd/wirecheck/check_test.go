@@ -48,6 +48,17 @@ func writeHistory(t *testing.T, text string) string {
 	return path
 }
 
+// garbageRead is a read of a version that names a writer which did not write it.
+const garbageRead = `s1 session mariadb "10.11"
+s2 session mariadb "10.11"
+s1 t1 begin "read committed" tokens T1
+s2 t2 begin "read committed"
+t1 w x 0>1
+t1 commit
+t2 r x@7!T1
+t2 commit
+`
+
 // mixedStale is a stale read beside a transaction at another level.
 const mixedStale = `s1 session postgres "15"
 s2 session postgres "15"
@@ -101,6 +112,8 @@ func TestCheckStatus(t *testing.T) {
 		{"level of the literature, broken", []string{"--level", "snapshot_isolation", writeHistory(t, lostUpdate)}, exitFound, "snapshot isolation: broken, by G-single", ""},
 		{"level of the literature, satisfied", []string{"--level", "prefix", writeHistory(t, lostUpdate)}, exitClean, "prefix consistency: satisfied; an order of 4 points proves it", ""},
 		{"level of the literature, not all seen", []string{"--level", "causal", writeHistory(t, lostUpdate+"s1 t3 begin\nt3 stmt opaque\nt3 commit\n")}, exitUnknown, "causal: satisfied", ""},
+		{"garbage read", []string{writeHistory(t, garbageRead)}, exitFound, "VIOLATION: GARBAGE READ", ""},
+		{"a read of nobody's version", []string{writeHistory(t, strings.ReplaceAll(garbageRead, "!T1", "!T9"))}, exitClean, "1 read of unknown writers", ""},
 		{"each at its own level, broken", []string{"--level", "mixed", writeHistory(t, strings.ReplaceAll(mixedStale, "OTHER", "read committed"))}, exitFound, "mixed: broken, by G-single: 2 -wr-> 1 -rw-> 2", ""},
 		{"each at its own level, satisfied", []string{"--level", "mixed", writeHistory(t, strings.NewReplacer("OTHER", "serializable", "serializable", "read committed").Replace(mixedStale))}, exitClean, "mixed: satisfied", ""},
 		{"each at its own level, not asked", []string{writeHistory(t, strings.ReplaceAll(mixedStale, "OTHER", "read committed"))}, exitFound, "each transaction at its own level: broken, by ", ""},

@@ -2,10 +2,12 @@ package isolation
 
 import (
 	"slices"
+	"strings"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/trace/lex"
 )
 
 // This file has what a history shows without a cycle, apart from reads of what was undone or replaced, and what contradicts itself in it.
@@ -48,6 +50,51 @@ func dirtyUpdate(c *Checker, p, v *version) {
 		return // it read p as well: a G1a
 	}
 	direct(c, anomaly.DirtyUpdate, []*txn{p.writer, v.writer}, edge{kind: edgeWW, from: p, to: v, fromStmt: p.wstmt, toStmt: v.wstmt})
+}
+
+// garbage reports whether nobody wrote v, although it names w as its writer: w listed all that it wrote, versions of this row among it, and not v.
+// Where w listed nothing of the row, something that wrote besides its statements is the better explanation, and v counts as w's.
+func garbage(c *Checker, v *version, w *txn) bool {
+	if v.row == nil || strings.HasPrefix(v.id, "(") || c.late[w.id] != nil || !w.listedAll() {
+		return false // a place in a table of PostgreSQL's changes when the table is written anew
+	}
+	return slices.ContainsFunc(w.accesses, func(a access) bool { return a.op.writes() && a.node != nil && a.node.row == v.row })
+}
+
+// listedAll reports whether the statements of w certainly listed all that it wrote: all were seen exactly, and none calls anything that may write.
+func (w *txn) listedAll() bool {
+	return !w.partial && !w.undone && len(w.stmts) < maxSilent && !slices.ContainsFunc(w.stmts, func(s stmt) bool {
+		switch s.verb {
+		case "begin", "commit", "rollback", "savepoint", "release", "set":
+			return false
+		}
+		return s.failed || s.coverage != history.CoverageExact || len(s.sql) >= maxText || calls(s.sql, lex.Of(w.product().Dialect))
+	})
+}
+
+// harmless are words in front of a parenthesis that call nothing, or nothing that writes.
+var harmless = strings.Fields(`values in and or not where on set select between exists any all as by from using key when then else
+	count sum min max avg coalesce now abs lower upper length concat if ifnull nullif cast greatest least round mod`)
+
+// calls reports whether a statement may call a function of the user.
+func calls(sql string, d lex.Dialect) bool {
+	last, into := lex.Token{}, false // into: last is the name of the table that an INSERT names
+	for t := range lex.Tokens(sql, d) {
+		switch {
+		case t.Kind == lex.Space:
+			continue
+		case t.Kind == lex.Comment:
+			if strings.HasPrefix(t.Text, "/*!") || strings.HasPrefix(t.Text, "/*M!") {
+				return true
+			}
+			continue
+		case t.Text == "(" && !into && (last.Kind == lex.Word || last.Kind == lex.Name) && !slices.Contains(harmless, nameIn(last)):
+			return true
+		}
+		into = t.Is("into") || into && (t.Kind == lex.Word || t.Kind == lex.Name || t.Text == ".")
+		last = t
+	}
+	return false
 }
 
 // The kinds of contradictions (Coverage.Contradictions).

@@ -350,7 +350,7 @@ func setKey(class oracle.Class, ts []*txn) string {
 	for i, t := range ts {
 		ids[i] = t.id
 	}
-	if class != anomaly.G1a && class != anomaly.G1b {
+	if class != anomaly.G1a && class != anomaly.G1b && class != anomaly.GarbageRead {
 		slices.Sort(ids)
 	}
 	var b strings.Builder

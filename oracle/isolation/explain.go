@@ -60,6 +60,9 @@ func (c *Checker) dirtyRead(class oracle.Class, v *version, r reader) {
 	if v.writer == nil || v.writer == r.t || r.t.state != stateCommitted {
 		return
 	}
+	if v.thin {
+		class = anomaly.GarbageRead
+	}
 	e := edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt}
 	direct(c, class, []*txn{v.writer, r.t}, e)
 }
@@ -172,7 +175,7 @@ func publish(c *Checker, f *oracle.Finding) {
 // deleted (seen with 15; then it sees two rows with one primary key). Only SERIALIZABLE promises to prevent that.
 func blame(f *oracle.Finding, ts []*txn, renewed bool) {
 	f.Level = ts[0].level
-	if f.Class == anomaly.G1a {
+	if f.Class == anomaly.G1a || f.Class == anomaly.GarbageRead {
 		f.Level = ts[1].level
 	}
 	ph, ok := anomaly.Broken(f.Class, f.Name)
@@ -337,6 +340,8 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		return fmt.Sprintf("%s read version %s of %s %s; %s sent the statement that wrote it only after that (%s)", b, p.ToVersion, row, to, a, from)
 	case class == anomaly.DirtyUpdate:
 		return fmt.Sprintf("%s wrote version %s of %s %s, which was undone; %s replaced that version %s", a, p.FromVersion, row, from, b, to)
+	case class == anomaly.GarbageRead:
+		return fmt.Sprintf("%s read version %s of %s %s; it names %s as its writer, which did not write it", b, p.ToVersion, row, to, a)
 	case e.pred != nil:
 		return predicateSentence(p, e, a, b, from, to)
 	case class == anomaly.G1a:

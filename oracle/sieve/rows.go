@@ -23,13 +23,13 @@ func (r *Rows) add(row uint64, keyed bool, f fact) (n uint32) {
 	if !had {
 		r.keyed, r.hashes, r.chains = append(r.keyed, keyed), append(r.hashes, row), append(r.chains, chain{})
 	}
-	r.store.add(&r.chains[n], &f, r.txns)
+	r.store.add(&r.chains[n], &f)
 	return n
 }
 
 // facts are those of row number n, in the order in which they came, until the next call.
 func (r *Rows) facts(n int) []fact {
-	r.row.facts = r.store.read(r.row.facts[:0], &r.chains[n], r.txns)
+	r.row.facts = r.store.read(r.row.facts[:0], &r.chains[n])
 	return r.row.facts
 }
 
@@ -78,6 +78,9 @@ func (r *Rows) take(n int) *row {
 }
 
 func (w *row) version(ver uint64) uint32 {
+	if n := len(w.of); n > 0 && w.versions[w.of[n-1]].ver == ver {
+		return w.of[n-1] // that of the fact before
+	}
 	n, had := w.find.put(ver, uint32(len(w.versions)))
 	if !had {
 		w.versions = append(w.versions, version{ver: ver, writer: none, next: none, afterBy: none})

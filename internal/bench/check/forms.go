@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,10 +36,24 @@ Published, on other machines and histories:
   AWDIT    62 to 245 times as fast as the best other tester on the largest histories, weak levels (arXiv 2504.06975)
 `
 
-// forms prints what reading costs, and "wirecheck check" for serializable and for snapshot isolation, from the JSON lines and from the binary
-// form, without and with stale reads.
-func forms(self, program, tmp string, n int) error {
-	fmt.Printf("\n%-8s %12s %7s %6s %11s %14s %9s %14s %9s\n", "form", "transactions", "stale", "MB", "read CPU s", "serializable s", "peak MiB", "snapshot s", "peak MiB")
+// forms prints what reading costs, and "wirecheck check", which judges all levels, and "check --level", which proves one: from the JSON lines and from
+// the binary form, without and with stale reads. Of several rounds, each of which runs all programs one after the other, it prints the median, the least
+// and the most. base is another wirecheck to compare with; empty: none.
+func forms(self, program, base, tmp string, n, rounds int) error {
+	fmt.Printf("\n%d rounds; load %s; processor time in s: median [least .. most], peak memory in MiB: most\n%-8s %12s %6s %5s", rounds, load(), "form", "transactions", "stale", "MB")
+	type column struct {
+		name, program string
+		args          []string
+	}
+	columns := []column{{"read", self, []string{"-read"}}, {"check", program, []string{"check"}}}
+	if base != "" {
+		columns = append(columns, column{"check, base", base, []string{"check"}})
+	}
+	columns = append(columns, column{"check --level", program, []string{"check", "--level", "serializable"}})
+	for _, c := range columns {
+		fmt.Printf("  %-28s", c.name)
+	}
+	fmt.Println()
 	for _, k := range []int{n / 10, n} {
 		for _, form := range []struct {
 			name   string
@@ -54,21 +71,24 @@ func forms(self, program, tmp string, n int) error {
 			if err != nil {
 				return err
 			}
-			read, _, err := measure(self, "-read", path)
-			if err != nil {
-				return err
-			}
 			stale := "none"
 			if form.stale > 0 {
 				stale = "1%"
 			}
-			fmt.Printf("%-8s %12d %7s %6d %11.2f", form.name, k, stale, info.Size()>>20, read.Seconds())
-			for _, level := range []string{"serializable", "snapshot isolation"} {
-				judged, peak, err := measure(program, "check", "--level", level, path)
-				if err != nil {
-					return err
+			fmt.Printf("%-8s %12d %6s %5d", form.name, k, stale, info.Size()>>20)
+			spent, most := make([][]float64, len(columns)), make([]int64, len(columns))
+			for range rounds {
+				for i, c := range columns {
+					took, peak, err := measure(c.program, append(slices.Clone(c.args), path)...)
+					if err != nil {
+						return err
+					}
+					spent[i], most[i] = append(spent[i], took.Seconds()), max(most[i], peak)
 				}
-				fmt.Printf(" %14.2f %9d", judged.Seconds(), peak)
+			}
+			for i := range columns {
+				slices.Sort(spent[i])
+				fmt.Printf("  %-28s", fmt.Sprintf("%.2f [%.2f .. %.2f] %d", spent[i][rounds/2], spent[i][0], spent[i][rounds-1], most[i]))
 			}
 			fmt.Println()
 			if err := os.Remove(path); err != nil {
@@ -78,6 +98,13 @@ func forms(self, program, tmp string, n int) error {
 	}
 	fmt.Print(published)
 	return nil
+}
+
+// load is the machine's load average of a minute.
+func load() string {
+	b, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(b), " ")
+	return cmp.Or(first, "not known")
 }
 
 // maxStale is the longest history with stale reads that is measured: their checking keeps all transactions in memory.

@@ -2,9 +2,9 @@
 // number of transactions, judges each in a process of its own as "wirecheck check" does, and prints time, cost per
 // statement and peak memory, so that one sees whether they grow linearly.
 //
-//	go run ./internal/bench/check [-n 1000000] [-dir DIR] [-wirecheck bin/wirecheck]
+//	go run ./internal/bench/check [-n 1000000] [-dir DIR] [-wirecheck bin/wirecheck] [-forms [-rounds 3] [-base OTHER]]
 //
-// Then it prints what "wirecheck check" costs by the form of the history, and what single events cost beside long transactions.
+// Then it prints what "wirecheck check" costs by the form of the history (-forms: that alone), and what single events cost beside long transactions.
 package main
 
 import (
@@ -32,6 +32,9 @@ func main() {
 	binary := flag.Bool("binary", false, "with -write: the binary form")
 	stale := flag.Int("stale", 0, "with -write: one of so many reads is stale; 0: none")
 	program := flag.String("wirecheck", "bin/wirecheck", "the program whose check is measured (make build)")
+	only := flag.Bool("forms", false, "measure wirecheck check by the form of the history only")
+	rounds := flag.Int("rounds", 3, "how often each form is measured")
+	base := flag.String("base", "", "another wirecheck, whose check is measured in turn with that of -wirecheck")
 	slow := flag.Bool("long", false, "measure single events beside long transactions only")
 	read := flag.String("read", "", "read this history and judge nothing (used by the program itself)")
 	flag.Parse()
@@ -46,7 +49,7 @@ func main() {
 	case *read != "":
 		err = readOnly(*read)
 	default:
-		err = bench(*n, *dir, *program)
+		err = bench(*n, *dir, *only, func(self, tmp string) error { return forms(self, *program, *base, tmp, *n, *rounds) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -54,7 +57,7 @@ func main() {
 	}
 }
 
-func bench(n int, dir, program string) error {
+func bench(n int, dir string, only bool, forms func(self, tmp string) error) error {
 	tmp, err := os.MkdirTemp(dir, "wirecheck-bench-")
 	if err != nil {
 		return err
@@ -63,6 +66,9 @@ func bench(n int, dir, program string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	if only {
+		return forms(self, tmp)
 	}
 	fmt.Printf("%-8s %12s %8s %9s %9s %12s %9s %9s %9s\n", "capture", "transactions", "MB", "seconds", "CPU s", "CPU ns/stmt", "peak MiB", "findings", "kept")
 	for _, columns := range []bool{true, false} {
@@ -86,7 +92,7 @@ func bench(n int, dir, program string) error {
 			}
 		}
 	}
-	if err := forms(self, program, tmp, n); err != nil {
+	if err := forms(self, tmp); err != nil {
 		return err
 	}
 	return long()

@@ -127,6 +127,22 @@ var written = []struct {
 		p1 INSERT INTO tag (id, name, n) VALUES (8, 'x', 0) ON CONFLICT (name) DO NOTHING
 		m1 INSERT IGNORE INTO tag (id, name, n) VALUES (8, 'x', 0)
 		1 COMMIT`, "", "", false},
+	{"double booking by rows that are inserted unless they are there", `1 SELECT count(*) FROM tag WHERE n = 9
+		2 SELECT count(*) FROM tag WHERE n = 9
+		p1 INSERT INTO tag (id, name, n) VALUES (8, 'p', 9) ON CONFLICT (name) DO NOTHING
+		m1 INSERT IGNORE INTO tag (id, name, n) VALUES (8, 'p', 9)
+		p2 INSERT INTO tag (id, name, n) VALUES (9, 'q', 9) ON CONFLICT (name) DO NOTHING
+		m2 INSERT IGNORE INTO tag (id, name, n) VALUES (9, 'q', 9)
+		1 COMMIT
+		2 COMMIT`, "G2 write skew", "", false},
+	{"one of the rows is there", `1 SELECT count(*) FROM tag WHERE n = 9
+		2 SELECT count(*) FROM tag WHERE n = 9
+		p1 INSERT INTO tag (id, name, n) VALUES (8, 'r', 9) ON CONFLICT (name) DO NOTHING
+		m1 INSERT IGNORE INTO tag (id, name, n) VALUES (8, 'r', 9)
+		p2 INSERT INTO tag (id, name, n) VALUES (9, 'b', 9) ON CONFLICT (name) DO NOTHING
+		m2 INSERT IGNORE INTO tag (id, name, n) VALUES (9, 'b', 9)
+		1 COMMIT
+		2 COMMIT`, "", "", false},
 	{"read skew by what was in the way", `1 SELECT v FROM post WHERE id = 1
 		2 UPDATE post SET v = 11 WHERE id = 1
 		2 INSERT INTO tag (id, name, n) VALUES (7, 'x', 0)

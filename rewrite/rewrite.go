@@ -107,9 +107,9 @@ type Plan struct {
 	// Log says that the statement appends what it overwrote to the session's log on the server (MySQL family), which
 	// the session fetches later.
 	Log bool
-	// Joined says that the log may have several entries of a row: they count if they are of as many rows as the server says that the statement found
-	// (MySQL family: UPDATE of a join).
-	Joined bool
+	// Counted says that the log may have several entries of a row (MySQL family: UPDATE of a join), or some of rows that were left out (INSERT IGNORE):
+	// they count if they are of as many rows as the server says that the statement found or inserted.
+	Counted bool
 	// Auto is the column whose value for the one row that the statement inserts the answer tells (MySQL family: AUTO_INCREMENT); empty:
 	// none. The session's log tells the rest of the row.
 	Auto string

@@ -125,7 +125,7 @@ func (a *answer) relayOK(st *sentStatement, f frame) (more bool, err error) {
 		return false, fmt.Errorf("read the server's OK: %w", err)
 	}
 	a.affected, a.insertID, a.o.counts.changed = ok.affected, ok.insertID, int64(ok.affected)
-	if st.plan.Log && (st.plan.Joined || a.o.traits.repeatsStatements) {
+	if st.plan.Log && (st.plan.Counted || a.o.traits.repeatsStatements) {
 		a.matched = matchedRows(b[ok.at+4:])
 	}
 	return a.end(st, ok.terminator(b, true))

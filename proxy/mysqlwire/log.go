@@ -21,8 +21,8 @@ type writeLog struct {
 	// that met a write conflict, what each attempt appended stays in the log. The answer tells how many rows the last one
 	// found, and its entries are the last ones (TestTiDBAttempts).
 	attempts map[string]int
-	// joined is, by stamp, how many rows a statement found whose entries are to be compared with that (rewrite.Plan.Joined).
-	joined map[string]int
+	// counted is, by stamp, how many rows a statement found whose entries are to be compared with that (rewrite.Plan.Counted).
+	counted map[string]int
 	// inserted is, by stamp, the number that the answer to a statement gave to the one row that it inserted.
 	inserted map[string]numbered
 }
@@ -49,11 +49,14 @@ func (l *writeLog) note(stamp string, p *rewrite.Plan, a *answer, t *traits) {
 	if t.repeatsStatements {
 		l.attempted(stamp, p, a)
 	}
-	if p.Joined {
-		if l.joined == nil {
-			l.joined = make(map[string]int)
+	if p.Counted {
+		if l.counted == nil {
+			l.counted = make(map[string]int)
 		}
-		l.joined[stamp] = a.matched
+		l.counted[stamp] = int(min(a.affected, 1<<31-1))
+		if p.Verb == "update" {
+			l.counted[stamp] = a.matched
+		}
 	}
 	if p.Auto != "" {
 		if l.inserted == nil {
@@ -99,12 +102,12 @@ func (l *writeLog) lasting(entries map[string][]history.Access) {
 		}
 	}
 	clear(l.attempts)
-	for stamp, n := range l.joined {
+	for stamp, n := range l.counted {
 		if list, ok := entries[stamp]; ok {
-			entries[stamp] = dialect.Joined(list, n)
+			entries[stamp] = dialect.Counted(list, n)
 		}
 	}
-	clear(l.joined)
+	clear(l.counted)
 	for stamp, n := range l.inserted {
 		dialect.Numbered(entries[stamp], n.column, n.id)
 	}

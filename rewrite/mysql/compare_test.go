@@ -377,13 +377,13 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 	}
 	if got.Error == "" {
 		held := *plan
-		if plan.Joined {
+		if plan.Counted {
 			count := int(got.Affected)
 			_, info, _ := strings.Cut(got.Info, "Rows matched: ")
-			if _, err := fmt.Sscan(info, &count); plan.Verb == "update" && err != nil {
+			if _, err := fmt.Sscan(info, &count); err != nil && plan.Verb == "update" {
 				t.Fatalf("%s: %q", sql, got.Info)
 			}
-			if log[stamp] = Joined(log[stamp], count); log[stamp] != nil && !strings.Contains(plan.Why, "foreign keys") {
+			if log[stamp] = Counted(log[stamp], count); log[stamp] != nil && !strings.Contains(plan.Why, "foreign keys") {
 				held.Coverage = history.CoverageExact // of what it wrote
 			}
 		}

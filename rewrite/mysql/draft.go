@@ -37,7 +37,7 @@ func (s *draft) opaque(why string) {
 	s.edits = nil
 	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
-	s.plan.Stamp, s.plan.Log, s.plan.Joined, s.plan.Auto, s.plan.ParsedApart, s.plan.CurrentRead = false, false, false, "", 0, false
+	s.plan.Stamp, s.plan.Log, s.plan.Counted, s.plan.Auto, s.plan.ParsedApart, s.plan.CurrentRead = false, false, false, "", 0, false
 	s.plan.Coverage, s.plan.WithRows, s.plan.Rows, s.plan.Why = history.CoverageOpaque, "", 0, why
 }
 
@@ -107,7 +107,7 @@ func (s *draft) agrees(n ast.StmtNode) bool {
 		if s.r.flavor == TiDB {
 			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)
 		}
-		if s.plan.Joined {
+		if s.plan.Counted {
 			return len(n.List) >= 2 && isWriters(n.List[0].Column)
 		}
 		return len(n.List) >= 3 && isWriters(n.List[0].Column) && isWriters(n.List[len(n.List)-1].Column)

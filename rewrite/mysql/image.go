@@ -133,7 +133,7 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 
 // newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
 func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
-	if n.IsReplace || n.IgnoreErr || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
+	if n.IsReplace || n.IgnoreErr && len(n.OnDuplicate) > 0 || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
 		return ""
 	}
 	if n.Select != nil {

@@ -79,7 +79,7 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 			id = "(" + newRowID + ":=" + id + ")"
 		}
 		added = addition{columns: columnRowID + "," + columnWriters, values: id + "," + logging(log, insertedMark), probes: "wc_probe,wc_probe"}
-		s.plan.Log, s.plan.Auto = true, s.auto(n, src)
+		s.plan.Log, s.plan.Counted, s.plan.Auto = true, n.IgnoreErr, s.auto(n, src)
 	}
 	if n.Setlist {
 		return s.insertSet(i, added)

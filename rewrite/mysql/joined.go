@@ -15,7 +15,7 @@ import (
 // are first collected for all rows (MariaDB 10.11 and MySQL 9.7, sql_update.cc; a row that several others join is then looked at several times, the
 // missing row of an outer join never). So wc_writers is assigned first, when the columns have their old values in either way. Whether the row changes
 // is computed from the client's own expressions, where that is certain. What the log tells counts only if it has as many rows as the server
-// says that it found (Joined).
+// says that it found (Counted).
 //
 // A DELETE of a join could log its rows in a condition. But an index often gives all that it needs of its table, and a condition that needs more makes the
 // server execute it in another way, with other locks (TestLocks).
@@ -125,7 +125,7 @@ func (j *joined) update(n *ast.UpdateStmt, all finding) {
 	}
 	j.edits = append(j.edits, edit{at: t.Tokens[set+1].Start, check: " " + columnWriters + "=1,",
 		add: w + "=IF(" + strings.Join(same, " AND ") + "," + logging(logEntry("m", j.src), w) + "," + logging(logEntry(op, j.src, images...), nextWriters(w)) + "),"})
-	j.plan.Stamp, j.plan.Log, j.plan.Joined, j.copies = true, true, true, true
+	j.plan.Stamp, j.plan.Log, j.plan.Counted, j.copies = true, true, true, true
 	j.plan.Coverage = history.CoverageExact
 }
 
@@ -191,9 +191,9 @@ func (j *joined) assignedValue(c *rewrite.Attribute, text string, e ast.ExprNode
 	return "", false
 }
 
-// Joined gives what an UPDATE of a join did to each row, by its entries of the log, of which a row may have several. It is nothing if there are not as
+// Counted gives what a statement did to each row, by its entries of the log, of which a row may have several. It is nothing if there are not as
 // many rows as the server counted: then some of them were left alone.
-func Joined(entries []history.Access, count int) []history.Access {
+func Counted(entries []history.Access, count int) []history.Access {
 	seen := map[history.Row]bool{}
 	entries = slices.DeleteFunc(entries, func(a history.Access) bool {
 		twice := seen[a.Row]

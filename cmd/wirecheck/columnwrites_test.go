@@ -106,6 +106,22 @@ var columnWrites = []interleaving{
 		1 commit
 		2 delete from test where id = 1
 		2 commit`},
+	{name: "an upsert of its own column", steps: `
+		1 begin
+		2 begin
+		2 select b from test where id = 1
+		1 update test set value = 11 where id = 1
+		1 commit
+		2 insert into test (id, value) values (1, 1) UPSERT b = 21
+		2 commit`},
+	{name: "an upsert of the same column", let: at([]string{"lost update"}, myRU, myRC, myRR, pgRC), steps: `
+		1 begin
+		2 begin
+		2 select value from test where id = 1
+		1 update test set value = 11 where id = 1
+		1 commit
+		2 insert into test (id, value) values (1, 1) UPSERT value = 21
+		2 commit`},
 	{name: "another column that is as it was", steps: `
 		1 begin
 		2 begin
@@ -129,6 +145,8 @@ func TestColumnWrites(t *testing.T) {
 		w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT, b INT DEFAULT 20, c INT DEFAULT 30)")
 		for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
 			for _, in := range columnWrites {
+				upsert := map[bool]string{true: "on conflict (id) do update set", false: "on duplicate key update"}[engine == "postgres"]
+				in.steps = strings.ReplaceAll(in.steps, "UPSERT", upsert)
 				t.Run(engine+"/"+strings.ToLower(level)+"/"+in.name, func(t *testing.T) { in.judge(t, w, level) })
 			}
 		}

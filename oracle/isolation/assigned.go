@@ -14,7 +14,8 @@ import (
 // assigns a column that the other one assigns or names: then no serial order must keep theirs, and no update is lost between them. So there is no
 // ww edge between such two. Each is then ordered with the nearest versions with which it does not commute, before and behind.
 //
-// What is not plainly an UPDATE of known columns (an INSERT, a DELETE, a statement that was not captured) commutes with nothing. What a trigger
+// An upsert that found the row is one, too. What is not plainly an UPDATE of known columns (a new row, a DELETE, a statement that was not captured)
+// commutes with nothing. What a trigger
 // assigns besides is not known: then an edge is missing, never wrong.
 //
 // The levels of products protect rows. So the order of the versions is kept as an edge of its own (edgeRow), and a cycle over such an edge is
@@ -56,7 +57,7 @@ func (x *texts) of(t *txn, i int32) *uses {
 		return nil
 	}
 	s := &t.stmts[i]
-	if s.verb != "update" || s.failed || len(s.sql) >= maxText {
+	if s.verb != "update" && s.verb != "insert" || s.failed || len(s.sql) >= maxText {
 		return nil
 	}
 	u, known := (*x)[s.sql]
@@ -73,10 +74,26 @@ func (x *texts) of(t *txn, i int32) *uses {
 	return u
 }
 
-// usesOf reads the columns from the text of a statement.
+// usesOf reads the columns from the text of a statement: an UPDATE, or what an INSERT does with a row that is there already.
 func usesOf(sql string, d lex.Dialect) *uses {
+	if words := lex.Words(sql, d, 1); len(words) > 0 && words[0] == "insert" {
+		var last lex.Token
+		at := -1
+		for t := range lex.Tokens(sql, d) {
+			if t.Is("set") && last.Is("update") || at < 0 && t.Is("update") && last.Is("key") {
+				at = t.At + len(t.Text)
+			}
+			if t.Kind != lex.Space && t.Kind != lex.Comment {
+				last = t
+			}
+		}
+		if at < 0 {
+			return nil
+		}
+		sql = "UPDATE t SET " + sql[at:]
+	}
 	_, list := flow.Update(sql, d, nil)
-	u, ended := &uses{}, false
+	u, ended, answered := &uses{}, false, false
 	for _, o := range list {
 		if o.Role.Assigns() {
 			u.assigned = append(u.assigned, o.Column)
@@ -98,6 +115,9 @@ func usesOf(sql string, d lex.Dialect) *uses {
 			return nil // another statement
 		case t.Text == ";":
 			ended = true
+		case answered: // what the client gets of the row decides nothing in it
+		case t.Is("returning"):
+			answered = true
 		case t.Kind == lex.Word, t.Kind == lex.Name, t.Kind == lex.String && t.Text[0] == '"': // a name with ANSI_QUOTES
 			u.named = append(u.named, nameIn(t))
 		}
@@ -121,13 +141,16 @@ func usesBy(c *Checker, v *version) *uses {
 	if v.del || v.writer == nil || v.order == 0 && v.prev == nil {
 		return nil
 	}
+	if p := v.before(); v.wstmt >= 0 && v.writer.stmts[v.wstmt].verb == "insert" && (p == nil || p.del) {
+		return nil // the row was not there
+	}
 	u := c.texts.of(v.writer, v.wstmt)
 	for p, i := v.before(), 0; u != nil && p != nil && p.writer == v.writer; p, i = p.before(), i+1 {
 		if p.is != live {
 			continue
 		}
 		more := c.texts.of(p.writer, p.wstmt)
-		if more == nil || i >= maxBack {
+		if more == nil || i >= maxBack || p.writer.stmts[p.wstmt].verb == "insert" {
 			return nil
 		}
 		if more != u {
@@ -176,7 +199,7 @@ func (m *rowWalk) reaches(his *uses) bool {
 // read draws the edge from a read of u to the later version v. Where the reader wrote the row itself in between, it is certain only if the read gave
 // the client a column that v's writer assigned.
 func (m *rowWalk) read(c *Checker, r reader, u, v *version) {
-	if slices.Contains(m.passed, r.t) && !r.t.gave(r.access().stmt, usesBy(c, v)) {
+	if slices.Contains(m.passed, r.t) && !r.t.gave(r.access(), usesBy(c, v)) {
 		return
 	}
 	c.addRW(r, u, v)
@@ -320,17 +343,18 @@ func followed(c *Checker, r reader, v *version) {
 	}
 }
 
-// gave reports whether statement i of t certainly gave the client a column that other writes assign: it is a plain SELECT of one table.
-func (t *txn) gave(i int32, other *uses) bool {
-	if s := &t.stmts[i]; s.verb == "select" && other != nil && len(s.sql) < maxText {
-		all, columns := selected(s.sql, lex.Of(t.product().Dialect))
-		return all || slices.ContainsFunc(columns, func(c string) bool { return slices.Contains(other.assigned, c) })
+// gave reports whether read a of t certainly gave the client a column that other writes assign: it is a plain SELECT of one table, and no view.
+func (t *txn) gave(a *access, other *uses) bool {
+	if s := &t.stmts[a.stmt]; s.verb == "select" && other != nil && len(s.sql) < maxText {
+		table, all, columns := selected(s.sql, lex.Of(t.product().Dialect))
+		name := a.node.table.name
+		return strings.EqualFold(table, name[strings.LastIndexByte(name, '.')+1:]) && (all || slices.ContainsFunc(columns, func(c string) bool { return slices.Contains(other.assigned, c) }))
 	}
 	return false
 }
 
 // selected are the columns that a SELECT gives of its only table, as far as the text shows them plainly; all of them if it says so.
-func selected(sql string, d lex.Dialect) (all bool, columns []string) {
+func selected(sql string, d lex.Dialect) (table string, all bool, columns []string) {
 	var list []lex.Token
 	for t := range lex.Tokens(sql, d) {
 		if t.Kind != lex.Space && t.Kind != lex.Comment {
@@ -338,11 +362,16 @@ func selected(sql string, d lex.Dialect) (all bool, columns []string) {
 		}
 	}
 	if len(list) == 0 || !list[0].Is("select") {
-		return false, nil
+		return "", false, nil
 	}
 	from := slices.IndexFunc(list, func(t lex.Token) bool { return t.Is("from") })
 	if from < 0 || slices.ContainsFunc(list[from:], func(t lex.Token) bool { return t.Text == "," || t.Is("join") || t.Is("select") || t.Is("union") }) {
-		return false, nil
+		return "", false, nil
+	}
+	for i := from + 1; i < len(list) && table == ""; i += 2 {
+		if i+1 == len(list) || list[i+1].Text != "." {
+			table = nameIn(list[i])
+		}
 	}
 	item := func(of []lex.Token) {
 		if n := len(of); n > 2 && of[n-2].Is("as") {
@@ -363,7 +392,7 @@ func selected(sql string, d lex.Dialect) (all bool, columns []string) {
 		rest = rest[i+1:]
 	}
 	item(rest)
-	return all, columns
+	return table, all, columns
 }
 
 func isComma(t lex.Token) bool { return t.Text == "," }

@@ -51,7 +51,7 @@ func (d *columnToy) step() {
 			at-- // as a statement sees that began before the last commit
 		}
 		t.reads = append(t.reads, [2]int{row, at})
-		d.lines = append(d.lines, fmt.Sprintf("t%d r r%d@%d -- SELECT * FROM r WHERE id = %[2]d", t.id, row, at))
+		d.lines = append(d.lines, fmt.Sprintf("t%d r r%d@%d -- SELECT * FROM t WHERE id = %[2]d", t.id, row, at))
 	case what < 7 && (d.locks[row] == 0 || d.locks[row] == s+1):
 		first := d.rng.IntN(len(columnNames))
 		columns := columnNames[first : first+1]
@@ -71,7 +71,7 @@ func (d *columnToy) step() {
 	case what >= 7:
 		for row := range d.rows {
 			if w := t.writes[row]; w != "" {
-				d.lines = append(d.lines, fmt.Sprintf("t%d w r%d %d>%d -- UPDATE r SET %s = 1 WHERE id = %d", t.id, row, t.last[row]-1, t.last[row], strings.Join(strings.Split(w, ""), " = 1, "), row))
+				d.lines = append(d.lines, fmt.Sprintf("t%d w r%d %d>%d -- UPDATE t SET %s = 1 WHERE id = %d", t.id, row, t.last[row]-1, t.last[row], strings.Join(strings.Split(w, ""), " = 1, "), row))
 				d.locks[row] = 0
 			}
 		}

@@ -12,41 +12,46 @@ import (
 // TestColumns has writes of one row: which columns they assign decides whether one comes before the other. Each finding has a near miss beside it.
 func TestColumns(t *testing.T) {
 	const (
-		own  = two + "t1 r x@0 -- SELECT a FROM x\nt2 r x@0 -- SELECT b FROM x\n"
-		star = two + "t1 r x@0 -- SELECT * FROM x\nt2 r x@0 -- SELECT * FROM x\n"
+		own  = two + "t1 r x@0 -- SELECT a FROM t\nt2 r x@0 -- SELECT b FROM t\n"
+		star = two + "t1 r x@0 -- SELECT * FROM t\nt2 r x@0 -- SELECT * FROM t\n"
 		ends = "t1 commit\nt2 commit"
 		lost = "G-single lost update [1 2]"
 	)
 	for _, tt := range []struct{ name, text, want string }{
-		{"each its own", own + "t1 w x 0>1 -- UPDATE x SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE x SET b = 2 WHERE id = 1\n" + ends, ""},
-		{"the same", own + "t1 w x 0>1 -- UPDATE x SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE x SET a = 2 WHERE id = 1\n" + ends, lost},
-		{"the same in other letters", own + "t1 w x 0>1 -- UPDATE x SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE x SET \"A\" = 2 WHERE id = 1\n" + ends, lost},
-		{"one of several", own + "t1 w x 0>1 -- UPDATE x SET a = 1, c = 1\nt2 w x 1>2 -- UPDATE x SET b = 2, c = 2\n" + ends, lost},
-		{"a condition on the other's column", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2 WHERE a = 0\n" + ends, "G-single  [1 2]"},
-		{"computed from the other's column", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = a + 1, c = 5\n" + ends, "G-single  [1 2]"},
-		{"computed from its own column", own + "t1 inc x 0>1 -- UPDATE x SET a = a + 1\nt2 inc x 1>2 -- UPDATE x SET b = b + 1\n" + ends, ""},
-		{"computed, then overwritten", own + "t1 inc x 0>1 -- UPDATE x SET b = b + 1\nt2 w x 1>2 -- UPDATE x SET b = 7\n" + ends, lost},
-		{"a statement that was not captured so", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- CALL p(1)\n" + ends, lost},
-		{"a row value", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET (b, c) = (1, 2)\n" + ends, lost},
-		{"deleted", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 d x 1>2 -- DELETE FROM x\n" + ends, lost},
-		{"both read all", star + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, "G2-item write skew [1 2]"},
-		{"one read all", two + "t2 r x@0 -- SELECT * FROM x\nt1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, ""},
-		{"both read both, the first by a join", strings.Replace(star, "SELECT * FROM x", "SELECT * FROM x JOIN y ON x.id = y.id", 1) + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, ""},
-		{"the second statement is the same", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\nt2 w x 2>3 -- UPDATE x SET a = 2\n" + ends, lost},
-		{"the first of two is the same", own + "t1 w x 0>1 -- UPDATE x SET b = 1\nt1 w x 1>2 -- UPDATE x SET a = 1\nt2 w x 2>3 -- UPDATE x SET b = 2\n" + ends, lost},
-		{"told late", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\nt2 commit\nt1 commit", ""},
-		{"the same, another between", three + "t2 r x@0\nt1 w x 0>1 -- UPDATE x SET a = 1\nt1 commit\nt3 w x 1>2 -- UPDATE x SET b = 2\nt3 commit\nt2 w x 2>3 -- UPDATE x SET a = 3\nt2 commit", lost},
-		{"the same, another between, told late", three + "t2 r x@0\nt1 w x 0>1 -- UPDATE x SET a = 1\nt3 w x 1>2 -- UPDATE x SET b = 2\nt2 w x 2>3 -- UPDATE x SET a = 3\nt2 commit\nt3 commit\nt1 commit", lost},
-		{"each its own, without keys", strings.ReplaceAll(own, "x@0", "_@a") + "t1 w _ a>b -- UPDATE x SET a = 1\nt2 w _ b>c -- UPDATE x SET b = 2\n" + ends, ""},
-		{"the same, without keys", strings.ReplaceAll(own, "x@0", "_@a") + "t1 w _ a>b -- UPDATE x SET a = 1\nt2 w _ b>c -- UPDATE x SET a = 2\n" + ends, lost},
-		{"written back, as its image says", own + "t1 w x 0>1 image \"a 1 b 0\" was \"a 0 b 0\" -- UPDATE x SET a = 1, b = 0\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, "G-single  [1 2]"},
-		{"written back and changed, as its image says", own + "t1 w x 0>1 image \"a 1 b 1\" was \"a 0 b 0\" -- UPDATE x SET a = 1, b = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, lost},
-		{"written back, the image does not say", own + "t1 w x 0>1 image \"a 1\" was \"a 0\" -- UPDATE x SET a = 1, b = 0\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, lost},
-		{"a match of another column", own + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 match x@1 -- UPDATE x SET b = 0\n" + strings.Replace(ends, "t2", "t2 r x@0 -- SELECT b FROM x\nt2", 1), ""},
-		{"a match of the same column", own + "t2 r x@0 -- SELECT a FROM x\nt1 inc x 0>1 -- UPDATE x SET a = a + 1\nt2 match x@1 -- UPDATE x SET a = 1\n" + ends, lost},
-		{"a level that protects rows", strings.ReplaceAll(own, "read committed", "repeatable read") + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, "violation: G-single  [1 2]"},
-		{"one level that protects rows", strings.Replace(own, "read committed", "repeatable read", 1) + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 2\n" + ends, ""},
-		{"dirty writes of different columns", two + "t1 w x 0>1 -- UPDATE x SET a = 1\nt2 w x 1>2 -- UPDATE x SET b = 1\nt2 w y 0>1 -- UPDATE x SET a = 1\nt1 w y 1>2 -- UPDATE x SET b = 1\n" + ends, "violation: G0 dirty write [1 2]"},
+		{"each its own", own + "t1 w x 0>1 -- UPDATE t SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE t SET b = 2 WHERE id = 1\n" + ends, ""},
+		{"the same", own + "t1 w x 0>1 -- UPDATE t SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE t SET a = 2 WHERE id = 1\n" + ends, lost},
+		{"the same in other letters", own + "t1 w x 0>1 -- UPDATE t SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE t SET \"A\" = 2 WHERE id = 1\n" + ends, lost},
+		{"one of several", own + "t1 w x 0>1 -- UPDATE t SET a = 1, c = 1\nt2 w x 1>2 -- UPDATE t SET b = 2, c = 2\n" + ends, lost},
+		{"a condition on the other's column", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2 WHERE a = 0\n" + ends, "G-single  [1 2]"},
+		{"computed from the other's column", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = a + 1, c = 5\n" + ends, "G-single  [1 2]"},
+		{"computed from its own column", own + "t1 inc x 0>1 -- UPDATE t SET a = a + 1\nt2 inc x 1>2 -- UPDATE t SET b = b + 1\n" + ends, ""},
+		{"computed, then overwritten", own + "t1 inc x 0>1 -- UPDATE t SET b = b + 1\nt2 w x 1>2 -- UPDATE t SET b = 7\n" + ends, lost},
+		{"a statement that was not captured so", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- CALL p(1)\n" + ends, lost},
+		{"a row value", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET (b, c) = (1, 2)\n" + ends, lost},
+		{"an upsert of another column", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET b = 2\n" + ends, ""},
+		{"an upsert of the same column", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 2\n" + ends, lost},
+		{"an upsert that inserted", two + "t2 r x@0\nt1 d x 0>1 -- DELETE FROM t\nt2 i x >2 -- INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET a = 2\n" + ends, lost},
+		{"deleted", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 d x 1>2 -- DELETE FROM t\n" + ends, lost},
+		{"both read all", star + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, "G2-item write skew [1 2]"},
+		{"one read all", two + "t2 r x@0 -- SELECT * FROM t\nt1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, ""},
+		{"both read all, of a view", strings.ReplaceAll(star, "FROM t", "FROM v") + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, ""},
+		{"both read both by name", strings.ReplaceAll(star, "* FROM t", "id, o.a, \"b\" AS c FROM public.t o") + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, "G2-item write skew [1 2]"},
+		{"both read both, the first by a join", strings.Replace(star, "SELECT * FROM t", "SELECT * FROM t JOIN y ON t.id = y.id", 1) + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, ""},
+		{"the second statement is the same", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\nt2 w x 2>3 -- UPDATE t SET a = 2\n" + ends, lost},
+		{"the first of two is the same", own + "t1 w x 0>1 -- UPDATE t SET b = 1\nt1 w x 1>2 -- UPDATE t SET a = 1\nt2 w x 2>3 -- UPDATE t SET b = 2\n" + ends, lost},
+		{"told late", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\nt2 commit\nt1 commit", ""},
+		{"the same, another between", three + "t2 r x@0\nt1 w x 0>1 -- UPDATE t SET a = 1\nt1 commit\nt3 w x 1>2 -- UPDATE t SET b = 2\nt3 commit\nt2 w x 2>3 -- UPDATE t SET a = 3\nt2 commit", lost},
+		{"the same, another between, told late", three + "t2 r x@0\nt1 w x 0>1 -- UPDATE t SET a = 1\nt3 w x 1>2 -- UPDATE t SET b = 2\nt2 w x 2>3 -- UPDATE t SET a = 3\nt2 commit\nt3 commit\nt1 commit", lost},
+		{"each its own, without keys", strings.ReplaceAll(own, "x@0", "_@a") + "t1 w _ a>b -- UPDATE t SET a = 1\nt2 w _ b>c -- UPDATE t SET b = 2\n" + ends, ""},
+		{"the same, without keys", strings.ReplaceAll(own, "x@0", "_@a") + "t1 w _ a>b -- UPDATE t SET a = 1\nt2 w _ b>c -- UPDATE t SET a = 2\n" + ends, lost},
+		{"written back, as its image says", own + "t1 w x 0>1 image \"a 1 b 0\" was \"a 0 b 0\" -- UPDATE t SET a = 1, b = 0\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, "G-single  [1 2]"},
+		{"written back and changed, as its image says", own + "t1 w x 0>1 image \"a 1 b 1\" was \"a 0 b 0\" -- UPDATE t SET a = 1, b = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, lost},
+		{"written back, the image does not say", own + "t1 w x 0>1 image \"a 1\" was \"a 0\" -- UPDATE t SET a = 1, b = 0\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, lost},
+		{"a match of another column", own + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 match x@1 -- UPDATE t SET b = 0\n" + strings.Replace(ends, "t2", "t2 r x@0 -- SELECT b FROM t\nt2", 1), ""},
+		{"a match of the same column", own + "t2 r x@0 -- SELECT a FROM t\nt1 inc x 0>1 -- UPDATE t SET a = a + 1\nt2 match x@1 -- UPDATE t SET a = 1\n" + ends, lost},
+		{"a level that protects rows", strings.ReplaceAll(own, "read committed", "repeatable read") + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, "violation: G-single  [1 2]"},
+		{"one level that protects rows", strings.Replace(own, "read committed", "repeatable read", 1) + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, ""},
+		{"dirty writes of different columns", two + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 1\nt2 w y 0>1 -- UPDATE t SET a = 1\nt1 w y 1>2 -- UPDATE t SET b = 1\n" + ends, "violation: G0 dirty write [1 2]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fs, _ := run(Options{}, parse(t, strings.ReplaceAll(tt.text, "; s2", "\ns2")))
@@ -59,14 +64,17 @@ func TestColumns(t *testing.T) {
 
 func TestUsesOf(t *testing.T) {
 	for sql, want := range map[string]*uses{
-		"UPDATE t SET a = 1 WHERE id = 2":                    {[]string{"a"}, []string{"a", "id", "set", "t", "update", "where"}},
-		"UPDATE t SET `B` = \"c\" -- x":                      {[]string{"b"}, []string{"b", "c", "set", "t", "update"}},
-		"UPDATE t SET a = 1;":                                {[]string{"a"}, []string{"a", "set", "t", "update"}},
-		"UPDATE t SET a = 1 /*! , b = 2 */ WHERE id = 2":     nil,
-		"UPDATE t SET a = 1; UPDATE t SET b = 2":             nil,
-		"UPDATE t, u SET t.a = 1":                            nil,
-		"UPDATE t SET a = (SELECT 1)":                        nil,
-		"INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a": nil,
+		"UPDATE t SET a = 1 WHERE id = 2":                                                   {[]string{"a"}, []string{"a", "id", "set", "t", "update", "where"}},
+		"UPDATE t SET `B` = \"c\" -- x":                                                     {[]string{"b"}, []string{"b", "c", "set", "t", "update"}},
+		"UPDATE t SET a = 1 RETURNING b, *":                                                 {[]string{"a"}, []string{"a", "set", "t", "update"}},
+		"UPDATE t SET a = 1;":                                                               {[]string{"a"}, []string{"a", "set", "t", "update"}},
+		"UPDATE t SET a = 1 /*! , b = 2 */ WHERE id = 2":                                    nil,
+		"UPDATE t SET a = 1; UPDATE t SET b = 2":                                            nil,
+		"UPDATE t, u SET t.a = 1":                                                           nil,
+		"UPDATE t SET a = (SELECT 1)":                                                       nil,
+		"INSERT INTO t VALUES (1, 2) ON DUPLICATE KEY UPDATE a = VALUES(a), b = b + 1":      {[]string{"a", "b"}, []string{"a", "b", "set", "t", "update", "values"}},
+		"INSERT INTO t (id, a) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET a = excluded.a": {[]string{"a"}, []string{"a", "excluded", "set", "t", "update"}},
+		"INSERT INTO t VALUES (1)":                                                          nil,
 	} {
 		if d := cmp.Diff(want, usesOf(sql, lex.MySQL), cmp.AllowUnexported(uses{})); d != "" {
 			t.Errorf("%s (-want +got):\n%s", sql, d)

@@ -28,7 +28,9 @@ type options struct {
 	match     string // regular expression: the workloads to run
 	targets   string // comma-separated; empty: all
 	profiles  string // folder for profiles of the proxy: processor time of workloads, heap under attack; empty: none
-	base      string // another build of the program, whose mode pass and start are measured too
+	// transactions are how many the part replay records
+	transactions int
+	base         string // another build of the program, whose mode pass and start are measured too
 }
 
 func main() {
@@ -40,7 +42,8 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, publish, start, http, values, memory, idle, waits, hunters, hostile (for -length; not among the default)")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, publish, start, http, values, memory, idle, waits, hunters, hostile (for -length; not among the default), replay (minutes; not among the default)")
+	flag.IntVar(&o.transactions, "transactions", 100_000, "with -only replay: how many transactions to record and replay")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
 	flag.StringVar(&o.profiles, "profiles", "", "a folder for profiles of the proxy: processor time while it observes a workload, the heap while hostile clients attack")
@@ -63,12 +66,12 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("machine: %d cores, %s, %s, kernel %s\n", runtime.NumCPU(), cpuModel(), runtime.Version(), kernel())
 	fmt.Printf("each figure: median of %d alternated runs of %s; in brackets the smallest and largest ratio of one round\n\n", o.rounds, o.length)
 	wanted := func(part string) bool {
-		return o.only == "" && part != "mariadb-single" && part != "hostile" || strings.Contains(","+o.only+",", ","+part+",")
+		return o.only == "" && part != "mariadb-single" && part != "hostile" && part != "replay" || strings.Contains(","+o.only+",", ","+part+",")
 	}
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"publish", benchPublish}, {"start", benchStart}, {"http", benchPage}, {"values", benchValues}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hunters", benchHunters}, {"hostile", benchHostile}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"publish", benchPublish}, {"start", benchStart}, {"http", benchPage}, {"values", benchValues}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hunters", benchHunters}, {"hostile", benchHostile}, {"replay", benchReplay}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -58,7 +58,7 @@ func (k *pacer) unstick(ctx context.Context) error {
 func (k *pacer) deadlock(s *Step) {
 	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == answer.ReasonDeadlock}
 	if s.standIn != "" {
-		d.SQL = WithoutTags(s.Statement.SQL, k.prep.dialect)
+		d.SQL = WithoutTags(s.Statement.SQL, k.dialect)
 	}
 	if e := s.Statement.Error; e != nil {
 		d.Captured = isDeadlock(k.config.Backend, e)

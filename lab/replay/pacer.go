@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,14 +17,15 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
+	"wirecheck/trace/lex"
 )
 
 // pacer holds statements back until it is their turn. It is one goroutine; each session is another one, which executes what it is
 // given. So everything here belongs to the pacer alone.
 type pacer struct {
 	config   Config
-	source   *sequence
-	prep     *preparer
+	ahead    chan ready // steps that are read ahead
+	dialect  lex.Dialect
 	watcher  engine.Watcher
 	result   *Result
 	compare  *comparer
@@ -58,17 +60,21 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	if c.Generated == nil {
 		c.Generated = NewGenerated(dialectOf(&c))
 	}
+	source, prep := newSequence(in, v, c.Limits.Window, c.Keep, c.Until), newPreparer(&c)
 	k := &pacer{
-		config: c, source: newSequence(in, v, c.Limits.Window, c.Keep, c.Until), prep: newPreparer(&c), watcher: watcher,
+		config: c, ahead: make(chan ready, aheadRoom), dialect: prep.dialect, watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
 		sessions: map[uint64]*session{}, done: make(chan outcome),
 	}
-	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.prep.dialect, made: c.Generated}
+	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.dialect, made: c.Generated}
 	start := time.Now()
+	var reading sync.WaitGroup
+	reading.Go(func() { readAhead(ctx, source, prep, k.ahead) })
 	err = k.run(ctx)
 	err = errors.Join(err, k.leave(ctx, cancel, err))
 	k.result.Elapsed = time.Since(start)
-	k.result.Late = k.source.late
+	reading.Wait() // leave has cancelled the context
+	k.result.Late = source.late
 	return k.result, err
 }
 
@@ -105,7 +111,7 @@ func (k *pacer) leave(ctx context.Context, cancel context.CancelFunc, failed err
 func (k *pacer) run(ctx context.Context) error {
 	k.quiet = time.Now()
 	for {
-		if err := k.fill(); err != nil {
+		if err := k.fill(ctx); err != nil {
 			return err
 		}
 		if len(k.pending) == 0 && len(k.flight) == 0 && k.eof {
@@ -124,21 +130,51 @@ func (k *pacer) run(ctx context.Context) error {
 	}
 }
 
-// fill reads ahead.
-func (k *pacer) fill() error {
+// ready is a step that is ready to be sent, or why there are no more.
+type ready struct {
+	step *Step
+	err  error
+}
+
+// aheadRoom is how many steps are made ready while the pacer does other things.
+const aheadRoom = 256
+
+// readAhead reads steps and makes them ready, in a goroutine of its own: to parse a text takes as long as to execute it.
+func readAhead(ctx context.Context, from *sequence, prep *preparer, to chan<- ready) {
+	for {
+		s, err := from.next()
+		if err == nil {
+			prep.prepare(s)
+		}
+		select {
+		case to <- ready{s, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// fill takes what was read ahead.
+func (k *pacer) fill(ctx context.Context) error {
 	for !k.eof && len(k.pending) < k.config.Limits.Ahead {
-		s, err := k.source.next()
-		if errors.Is(err, io.EOF) {
-			k.eof = true
-			return nil
-		} else if err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case r := <-k.ahead:
+			if errors.Is(r.err, io.EOF) {
+				k.eof = true
+				return nil
+			} else if r.err != nil {
+				return r.err
+			}
+			if k.first == 0 {
+				k.first = r.step.start
+			}
+			k.pending = append(k.pending, r.step)
 		}
-		k.prep.prepare(s)
-		if k.first == 0 {
-			k.first = s.start
-		}
-		k.pending = append(k.pending, s)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // inner looks at the subqueries of a write: what they ask is noted as far as it is certain that they were evaluated, where rows were written: those
@@ -54,9 +55,11 @@ func (in *inner) value(e ast.ExprNode) {
 	case *ast.SubqueryExpr:
 		in.ask(selectIn(e), false)
 	case *ast.BinaryOperationExpr:
-		switch e.Op {
-		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.Plus, opcode.Minus:
-			in.value(e.L)
+		if e.Op != opcode.Plus && e.Op != opcode.Minus {
+			return
+		}
+		in.value(e.L)
+		if v, ok := unwrapped(e.L).(*mysqlsyntax.Value); ok && v.V != nil { // beside NULL it need not be evaluated
 			in.value(e.R)
 		}
 	}
@@ -71,8 +74,9 @@ func (in *inner) condition(e ast.ExprNode) {
 		if e.Op == opcode.LogicAnd {
 			in.condition(e.L)
 			in.condition(e.R)
-		} else {
-			in.value(e)
+		} else if operators[e.Op] != "" { // neither side was NULL
+			in.value(e.L)
+			in.value(e.R)
 		}
 	case *ast.UnaryOperationExpr:
 		if inside, ok := unwrapped(e.V).(*ast.ExistsSubqueryExpr); ok && (e.Op == opcode.Not || e.Op == opcode.Not2) && !inside.Not {

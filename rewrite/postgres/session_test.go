@@ -39,6 +39,8 @@ func TestPrepared(t *testing.T) {
 		{`INSERT INTO account (id, owner) SELECT * FROM unnest($1::int[], $2::text[])`, []string{"{50,51}", "{a,b}"}, "insert account 50, insert account 51"},
 		{`UPDATE account SET balance = balance + $1 WHERE id = $2`, []string{"5", "2"}, "update account 2"},
 		{`UPDATE nokey SET w = $1 WHERE v = $2 RETURNING w`, []string{"q", "1"}, "update nokey, update nokey"},
+		{`UPDATE account SET balance = 1 WHERE id = $1 AND (SELECT count(*) FROM orders WHERE id > $2) > $3`, []string{"2", "11", "1"}, "read orders 12, read orders 13, update account 2"},
+		{`UPDATE account SET balance = 1 WHERE id = $1 AND (SELECT count(*) FROM orders WHERE id > $2) > $3`, []string{"2", "11", "5"}, ""},
 		{`DELETE FROM orders WHERE id = $1`, []string{"11"}, "delete orders 11"},
 		{`SELECT id FROM account WHERE id = $1 FOR UPDATE`, []string{"3"}, "lock account 3"},
 	} {

@@ -73,6 +73,16 @@ func (x *judge) certain(n *pg.Node, f func(*pg.SubLink)) {
 	}
 }
 
+// held is certain for a condition that was true: neither side of a comparison was NULL.
+func (x *judge) held(n *pg.Node, f func(*pg.SubLink)) {
+	if a := n.GetAExpr(); a != nil && a.Kind == pg.A_Expr_Kind_AEXPR_OP && len(a.Name) == 1 && mirrored[pgsyntax.LastName(a.Name)] != "" {
+		x.certain(a.Lexpr, f)
+		x.certain(a.Rexpr, f)
+		return
+	}
+	x.certain(n, f)
+}
+
 func solid(n *pg.Node) bool {
 	switch e := n.GetNode().(type) {
 	case *pg.Node_ColumnRef, *pg.Node_SubLink:
@@ -137,7 +147,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 	l := n.GetSubLink()
 	if l == nil {
 		if !not {
-			x.certain(n, func(l *pg.SubLink) {
+			x.held(n, func(l *pg.SubLink) {
 				if l.SubLinkType == pg.SubLinkType_EXPR_SUBLINK && x.closed(l.Subselect.GetSelectStmt()) {
 					o.value(x, l, false)
 				}

@@ -38,7 +38,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 		}
 		switch l := n.GetSubLink(); {
 		case l == nil && !not:
-			x.certain(n, value)
+			x.held(n, value)
 		case l.GetSubLinkType() == pg.SubLinkType_EXISTS_SUBLINK && not:
 			ask(l.Subselect, rewrite.Ask{Exists: true})
 		case l.GetSubLinkType() == pg.SubLinkType_ANY_SUBLINK && not: // it was compared with every row

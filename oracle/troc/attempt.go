@@ -32,6 +32,9 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	if err != nil {
 		return nil, nil, err
 	}
+	if err = c.t.settle(ctx, st, cand, tr, mode != product.LockNone); err != nil {
+		return nil, nil, err
+	}
 	if tr, err = c.unique(ctx, from, i, kind, r, cand, tr); err != nil {
 		return nil, nil, err
 	}
@@ -121,18 +124,7 @@ func (c *check) unique(ctx context.Context, w *world, i int, kind product.Kind, 
 	name := r.locked[0]
 	chosen := tr.addressed[name]
 	views := maps.Clone(cand.views)
-	views[name] = relation{}
-	for _, t := range cand.views[name] {
-		if slices.Contains(chosen, t.id) {
-			views[name] = append(views[name], t)
-		}
-	}
-	for _, t := range w.view(name, x, moment{at: c.place}) {
-		if !slices.Contains(chosen, t.id) {
-			views[name] = append(views[name], t)
-		}
-	}
-	slices.SortFunc(views[name], func(a, b tuple) int { return a.id - b.id })
+	views[name] = cand.views[name].with(w.view(name, x, moment{at: c.place}), chosen)
 	other, err := c.t.try(ctx, st, views, true)
 	if errors.Is(err, errNoView) {
 		cand.uncertain, cand.lasting = "whether its keys are unique cannot be told from its snapshot", true

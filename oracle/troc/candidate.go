@@ -20,7 +20,10 @@ type candidate struct {
 	cause     *product.Cause // the departure from table II that it is; nil: none
 	uncertain string         // why its result is not certain
 	lasting   bool           // what it wrote is not certain either, though its result be as expected
-	rule      string
+	// variants are, by table, what the statement may have met in place of what is in views; perhaps is why.
+	variants map[string][]variant
+	perhaps  string
+	rule     string
 }
 
 // choice is a moment for each role.
@@ -210,7 +213,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		}
 	}
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
-		set("it waited in the middle of several tables", true)
+		c.meanwhile(w, i, kind, r, cand, set)
 	}
 	if c.p.AfterWait == product.WaitRestarts && st.Waited && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
 		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
@@ -236,7 +239,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		set("it waited, and LIMIT counts rows that were there before and after", true)
 	}
 	if c.features.keys && kind.Writes() {
-		c.others(w, i, cand, set)
+		c.others(w, i, cand)
 	}
 	// A plain SELECT that waited did so for something else than rows.
 	if st.Waited && kind == product.Select {
@@ -265,33 +268,6 @@ func (c *frame) underWay(i int) string {
 	return ""
 }
 
-// others adds the tables that foreign keys may lead to. When and how they are looked at is not modelled: if they are not the same at all
-// moments in question, the result is not certain.
-func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, lasting bool)) {
-	x := c.txOf[i]
-	moments := []moment{{at: c.sentAt(i)}, {dirty: true}}
-	for _, snap := range w.txs[x].snapshots {
-		moments = append(moments, moment{at: snap})
-	}
-	for _, name := range c.t.names {
-		if _, ok := cand.views[name]; ok && !c.features.itself[name] {
-			continue
-		}
-		rel := w.view(name, x, moment{at: c.place})
-		for _, m := range moments {
-			if !rel.equal(w.view(name, x, m)) {
-				doubt("foreign keys look at table "+name+", which others write", true)
-			}
-		}
-		if _, ok := cand.views[name]; !ok {
-			cand.views[name] = rel
-		}
-	}
-	if c.s.Steps[i].Waited {
-		doubt("it waited, and foreign keys look at other tables in their own way", true)
-	}
-}
-
 // departures lists the known ways in which a statement on one table that waited departs from table II.
 func (c *check) departures(ctx context.Context, w *world, i int, kind product.Kind, table string, ideal *candidate) (list []candidate, err error) {
 	st := &c.s.Steps[i]
@@ -316,9 +292,10 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind product.Ki
 	}
 	alternative := func(rel relation, cause product.CauseID) {
 		if known := c.p.Cause(cause); known != nil {
-			list = append(list, candidate{
-				views: map[string]relation{table: rel}, cause: known, uncertain: ideal.uncertain, lasting: ideal.lasting, rule: ideal.rule,
-			})
+			other := *ideal
+			other.views = maps.Clone(ideal.views)
+			other.views[table], other.cause, other.snaps = rel, known, nil
+			list = append(list, other)
 		}
 	}
 	rel := ideal.views[table]

@@ -15,6 +15,7 @@ type features struct {
 	generated map[string][]string // by table: the columns that the server fills in
 	views     map[string]bool     // views that show nothing but tables
 	deferred  bool                // constraints that may be deferred
+	late      bool                // constraints that are looked at when a transaction ends, and not before
 	primary   map[string][]string // by table: the columns of the primary key, in lower case
 	unique    map[string][]string // by table: columns of other keys
 	itself    map[string]bool     // tables with a foreign key to themselves
@@ -32,9 +33,9 @@ var (
 		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?rule\b`), "a table has rules"},
 		{regexp.MustCompile(`(?i)\binherits\s*\(`), "a table inherits from another one"},
 		{regexp.MustCompile(`(?i)\bwith\s+system\s+versioning\b`), "a table has system versioning"},
-		{regexp.MustCompile(`(?i)\binitially\s+deferred\b`), "a constraint is deferred"},
 		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
 	}
+	late       = regexp.MustCompile(`(?i)\binitially\s+deferred\b`)
 	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
 	acting     = regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
@@ -46,6 +47,10 @@ var (
 
 // featureless says why a setup has something that cannot be judged; empty if it has nothing of the kind.
 func featureless(setup []string) string {
+	any := func(pattern *regexp.Regexp) bool { return slices.ContainsFunc(setup, pattern.MatchString) }
+	if any(late) && any(acting) {
+		return "a constraint is deferred, and foreign keys change other tables"
+	}
 	for _, sql := range setup {
 		for _, u := range unjudged {
 			if u.pattern.MatchString(sql) {
@@ -66,6 +71,7 @@ func featuresOf(setup []string, tables []string) features {
 			f.views[m[1]] = true
 		}
 		f.deferred = f.deferred || deferrable.MatchString(sql)
+		f.late = f.late || late.MatchString(sql)
 		f.keys = f.keys || references.MatchString(sql)
 		f.acts = f.acts || acting.MatchString(sql)
 		at := created.FindAllStringSubmatchIndex(sql, -1)

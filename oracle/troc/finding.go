@@ -146,15 +146,22 @@ func (c *check) lastDeath() (best *death) {
 }
 
 // known makes the finding of a departure that a world contains. Its evidence is what ended the world that was like it without
-// the departure.
+// the departure, at the same statement if one ended there: others took another snapshot before.
 func (c *check) known(n note, causes []note) oracle.Finding {
 	var evidence *death
+	near := func(d *death) int {
+		s := 2 * shared(d.causes, causes)
+		if d.step == n.step {
+			s++
+		}
+		return s
+	}
 	for i := range c.died {
 		d := &c.died[i]
 		if slices.Contains(d.causes, n) {
 			continue
 		}
-		if evidence == nil || shared(d.causes, causes) > shared(evidence.causes, causes) {
+		if evidence == nil || near(d) > near(evidence) {
 			evidence = d
 		}
 	}

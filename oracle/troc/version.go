@@ -78,6 +78,21 @@ func (r relation) without(ids []int) relation {
 	return slices.DeleteFunc(slices.Clone(r), func(t tuple) bool { return slices.Contains(ids, t.id) })
 }
 
+// with gives the rows with these ids, and the others as another view has them.
+func (r relation) with(others relation, ids []int) relation {
+	out := append(others.without(ids), slices.DeleteFunc(slices.Clone(r), func(t tuple) bool { return !slices.Contains(ids, t.id) })...)
+	slices.SortFunc(out, func(a, b tuple) int { return a.id - b.id })
+	return out
+}
+
+// common gives the rows that are the same in another view.
+func (r relation) common(o relation) relation {
+	return slices.DeleteFunc(slices.Clone(r), func(t tuple) bool {
+		other, ok := o.find(t.id)
+		return !ok || !answer.SameRow(t.values, other.values)
+	})
+}
+
 // status of a transaction.
 type status uint8
 

@@ -1,0 +1,132 @@
+package troc_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle/schedule"
+	"wirecheck/product"
+)
+
+// TestConstraints: what foreign keys look at elsewhere, constraints that are looked at when a transaction ends, and a wait in the middle of several tables
+// leave nothing undecided where they make no difference: beside each case stands its near miss, in which something else was seen. Where they do make a
+// difference, nothing is said.
+func TestConstraints(t *testing.T) {
+	const parents = `
+		setup { CREATE TABLE p (id INT PRIMARY KEY, v INT) }
+		setup { INSERT INTO p VALUES (1, 0), (2, 0) }
+		`
+	falsify := func(step string, change func(st *schedule.Step)) func(s *schedule.Schedule) {
+		return func(s *schedule.Schedule) {
+			change(&s.Steps[slices.IndexFunc(s.Steps, func(st schedule.Step) bool { return st.Name == step })])
+		}
+	}
+	lostRow := func(st *schedule.Step) { st.Answer.Rows = st.Answer.Rows[1:] }
+	more := func(st *schedule.Step) { st.Answer.Affected++ }
+	tests := []struct {
+		name, engines, level, spec string
+		falsify                    func(s *schedule.Schedule) // nil: it cannot be judged
+	}{
+		{"a parent that another one changes", "postgres mariadb mysql", product.ReadCommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id)) }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE p SET v = 1 WHERE id = 2 }
+			step a3 { COMMIT }
+			session b
+			step b1 { INSERT INTO c VALUES (1, 1) }
+			permutation a1 a2 b1 a3`, falsify("b1", more)},
+		{"a parent that another one adds", "mariadb mysql", product.ReadCommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id)) }
+			session a
+			step a1 { BEGIN }
+			step a2 { INSERT INTO p VALUES (3, 0) }
+			step a3 { COMMIT }
+			session b
+			step b1 { BEGIN }
+			step b2 { INSERT INTO c VALUES (1, 3) }
+			step b3 { COMMIT }
+			permutation a1 a2 b1 b2 a3 b3`, nil},
+		{"a row that refers to its own table, and is not in the snapshot", "postgres", product.Serializable, `
+			setup { CREATE TABLE t (a INT PRIMARY KEY, b INT REFERENCES t (a)) }
+			setup { INSERT INTO t (a) VALUES (2), (3) }
+			session a
+			step a1 { DELETE FROM t WHERE a = 2 }
+			session b
+			step b1 { BEGIN }
+			step b2 { INSERT INTO t VALUES (1, 2) }
+			step b3 { COMMIT }
+			permutation b1 b2 a1 b3`, nil},
+		{"another row of its own table", "postgres", product.RepeatableRead, `
+			setup { CREATE TABLE t (a INT PRIMARY KEY, b INT REFERENCES t (a)) }
+			setup { INSERT INTO t (a) VALUES (2), (3) }
+			session a
+			step a1 { DELETE FROM t WHERE a = 2 }
+			session b
+			step b1 { BEGIN }
+			step b2 { INSERT INTO t VALUES (1, 3) }
+			step b3 { COMMIT }
+			permutation b1 b2 a1 b3`, falsify("a1", more)},
+		{"constraints that are looked at when a transaction ends", "postgres", product.ReadCommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p (id) DEFERRABLE INITIALLY DEFERRED) }
+			session a
+			step a1 { BEGIN }
+			step a2 { INSERT INTO c VALUES (1, 9) }
+			step a3 { INSERT INTO p VALUES (9, 0) }
+			step a4 { COMMIT }
+			session b
+			step b1 { INSERT INTO c VALUES (2, 77) }
+			step b2 { BEGIN }
+			step b3 { INSERT INTO c VALUES (3, 77) }
+			step b4 { SELECT * FROM c }
+			step b5 { COMMIT }
+			permutation a1 a2 b1 a3 a4 b2 b3 b4 b5`, falsify("b4", lostRow)},
+		{"a wait in the middle of several tables", "postgres mariadb mysql", product.RepeatableRead, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
+			setup { INSERT INTO c VALUES (1, 1), (2, 2) }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE p SET v = 1 WHERE id = 1 }
+			step a3 { ROLLBACK }
+			session b
+			step b1 { SELECT c.id, p.v FROM c JOIN p ON p.id = c.p FOR UPDATE }
+			permutation a1 a2 b1 a3`, falsify("b1", lostRow)},
+		{"what changes while it waits", "mariadb mysql", product.RepeatableRead, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
+			setup { INSERT INTO c VALUES (1, 1), (2, 2) }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE p SET v = 1 WHERE id = 1 }
+			step a3 { COMMIT }
+			session b
+			step b1 { UPDATE c JOIN p ON p.id = c.p SET c.p = p.v + 5 }
+			permutation a1 a2 b1 a3`, nil},
+	}
+	eachEngine(t, func(t *testing.T, p *place) {
+		for _, test := range tests {
+			if !slices.Contains(strings.Fields(test.engines), p.name) {
+				continue
+			}
+			spec, err := scenario.Parse("constraint.spec", []byte(test.spec))
+			if err != nil {
+				t.Fatalf("%s: %v", test.name, err)
+			}
+			pair := p.at(t, p.d.Levels[slices.IndexFunc(p.d.Levels, func(l product.Level) bool { return l.History == test.level })])
+			s := pair.execute(t, spec)
+			v := pair.check(t, s)
+			compared := v.Unknown == "" && !slices.ContainsFunc(v.Notes, func(note string) bool { return !strings.Contains(note, "its transaction ends") })
+			if len(v.Findings) > 0 || compared != (test.falsify != nil) {
+				t.Errorf("%s: compared: %t\n%s", test.name, compared, account(spec, s, v))
+			}
+			if test.falsify == nil {
+				continue
+			}
+			test.falsify(s)
+			if v := pair.check(t, s); !strings.HasPrefix(short(v), "violation: ") {
+				t.Errorf("the near miss of %s: %q\n%s", test.name, short(v), account(spec, s, v))
+			}
+		}
+	})
+}

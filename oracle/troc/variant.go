@@ -1,0 +1,132 @@
+package troc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/product"
+	"wirecheck/statement"
+)
+
+// variant is a table at another moment than in a candidate's views. rest says that the rows which the statement chooses are as they are there.
+type variant struct {
+	rel  relation
+	rest bool
+}
+
+// vary notes what a statement may have met in place of what is in views.
+func (cand *candidate) vary(name string, list []variant, why string) {
+	if len(list) == 0 {
+		return
+	}
+	if cand.variants == nil {
+		cand.variants = map[string][]variant{}
+	}
+	cand.variants[name] = append(cand.variants[name], list...)
+	if cand.perhaps == "" {
+		cand.perhaps = why
+	}
+}
+
+// meanwhile varies the tables of a statement that waited in the middle of several ones: it may have read each at any moment from then on when it was
+// sent.
+func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *candidate, doubt func(why string, lasting bool)) {
+	const why = "it waited in the middle of several tables"
+	x := c.txOf[i]
+	view, _ := c.p.View(c.txs[x].Level, kind)
+	if view.Locked == product.V2 || view.Read == product.V2 { // what was not committed then is not known any more
+		doubt(why, true)
+		return
+	}
+	vary := func(sees product.Visibility, names []string) {
+		if sees == product.V4 {
+			return
+		}
+		for _, name := range names {
+			now, still := cand.views[name], cand.views[name]
+			var list []variant
+			for at := c.sentAt(i); at <= c.place; at++ {
+				v := w.view(name, x, moment{at: at})
+				still = still.common(v)
+				if !v.equal(now) && !slices.ContainsFunc(list, func(o variant) bool { return o.rel.equal(v) }) {
+					list = append(list, variant{rel: v})
+				}
+			}
+			if len(list) > 0 { // a scan may pass over what is moved meanwhile
+				list = append(list, variant{rel: still})
+			}
+			cand.vary(name, list, why)
+		}
+	}
+	vary(view.Locked, r.locked)
+	vary(view.Read, r.read)
+}
+
+// others adds the tables that foreign keys may lead to, as they are at all moments in question: when and how they are looked at is not modelled.
+func (c *check) others(w *world, i int, cand *candidate) {
+	x := c.txOf[i]
+	moments := []moment{{at: c.place}, {at: c.sentAt(i)}, {dirty: true}}
+	for _, snap := range w.txs[x].snapshots {
+		moments = append(moments, moment{at: snap})
+	}
+	targets := c.s.Steps[i].Statement.Targets()
+	for _, name := range c.t.names {
+		_, own := cand.views[name]
+		if own && !c.features.itself[name] {
+			continue
+		}
+		if !own {
+			cand.views[name] = w.view(name, x, moments[0])
+		}
+		itself := slices.ContainsFunc(targets, func(u statement.TableUse) bool { known, ok := c.t.known(u); return ok && known == name })
+		var list []variant
+		for _, m := range moments {
+			v := w.view(name, x, m)
+			if !v.equal(cand.views[name]) && !slices.ContainsFunc(list, func(o variant) bool { return o.rel.equal(v) }) {
+				list = append(list, variant{v, itself})
+			}
+		}
+		cand.vary(name, list, "foreign keys look at table "+name+", which others write")
+	}
+}
+
+// mostVariants is how many combinations of what a statement may have met are tried.
+const mostVariants = 16
+
+// settle finds out whether it makes a difference which of its variants a statement met.
+func (t *theater) settle(ctx context.Context, st *schedule.Step, cand *candidate, tr *trial, locks bool) error {
+	if cand.uncertain != "" {
+		return nil
+	}
+	combinations, differs := []map[string]relation{cand.views}, false
+	for _, name := range slices.Sorted(maps.Keys(cand.variants)) {
+		for _, views := range slices.Clip(combinations) {
+			for _, v := range cand.variants[name] {
+				views := maps.Clone(views)
+				if views[name] = v.rel; v.rest {
+					views[name] = cand.views[name].with(v.rel, tr.addressed[name])
+					differs = differs || tr.addressed == nil && st.Statement.Insert == nil
+				}
+				combinations = append(combinations, views)
+			}
+		}
+		if differs = differs || len(combinations) > mostVariants; differs {
+			break
+		}
+	}
+	for n := 1; n < len(combinations) && !differs; n++ {
+		other, err := t.try(ctx, st, combinations[n], locks)
+		if err != nil && !errors.Is(err, errNoView) {
+			return err
+		}
+		differs = err != nil || !sameAnswer(&tr.answer, &other.answer) || !reflect.DeepEqual(tr.effect(), other.effect())
+	}
+	if differs {
+		cand.uncertain, cand.lasting = cand.perhaps, true
+	}
+	return nil
+}

@@ -104,12 +104,9 @@ func usesOf(sql string, d lex.Dialect) *uses {
 	}
 	for t := range lex.Tokens(sql, d) {
 		switch {
-		case t.Kind == lex.Space:
-			continue
-		case t.Kind == lex.Comment:
-			if strings.HasPrefix(t.Text, "/*!") || strings.HasPrefix(t.Text, "/*M!") {
-				return nil // the server executes it
-			}
+		case t.Executed():
+			return nil
+		case t.Kind == lex.Space, t.Kind == lex.Comment:
 			continue
 		case ended:
 			return nil // another statement

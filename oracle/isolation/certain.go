@@ -81,12 +81,9 @@ func calls(sql string, d lex.Dialect) bool {
 	last, into := lex.Token{}, false // into: last is the name of the table that an INSERT names
 	for t := range lex.Tokens(sql, d) {
 		switch {
-		case t.Kind == lex.Space:
-			continue
-		case t.Kind == lex.Comment:
-			if strings.HasPrefix(t.Text, "/*!") || strings.HasPrefix(t.Text, "/*M!") {
-				return true
-			}
+		case t.Executed():
+			return true
+		case t.Kind == lex.Space, t.Kind == lex.Comment:
 			continue
 		case t.Text == "(" && !into && (last.Kind == lex.Word || last.Kind == lex.Name) && !slices.Contains(harmless, nameIn(last)):
 			return true

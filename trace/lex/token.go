@@ -30,6 +30,11 @@ type Token struct {
 // Is reports whether it is a word, in any case; a quoted name is none.
 func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold(t.Text, word) }
 
+// Executed reports whether a comment is one that servers of the MySQL family execute (MySQL manual, 11.7: /*! */; MariaDB: /*M! */).
+func (t Token) Executed() bool {
+	return t.Kind == Comment && (strings.HasPrefix(t.Text, "/*!") || strings.HasPrefix(t.Text, "/*M!"))
+}
+
 // Tokens splits SQL into tokens; joined they are the text again.
 func Tokens(sql string, d Dialect) iter.Seq[Token] {
 	return func(yield func(Token) bool) {

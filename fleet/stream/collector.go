@@ -243,7 +243,7 @@ func (c *Collector) deliver(d delivery) error {
 		d.hole = fmt.Sprintf("%d events were lost, since the proxy could not publish them", d.lost)
 	}
 	if d.hole != "" || d.end {
-		c.cut(d, m)
+		c.cut(d, m, false)
 	}
 	if d.seq == 0 {
 		return nil
@@ -254,17 +254,17 @@ func (c *Collector) deliver(d delivery) error {
 		}
 	})
 	if err != nil {
-		c.say(d.run, "a message is damaged: "+err.Error())
-		c.cut(delivery{incoming: d.incoming, hole: "a message is damaged"}, m)
+		d.lost, d.hole = 0, "a message is damaged: "+err.Error()
+		c.cut(d, m, true)
 	}
 	c.read = append(c.read, piece{d.run, d.seq, d.stream, c.taken})
 	return nil
 }
 
-// cut ends all sessions of a run.
-func (c *Collector) cut(d delivery, m *fleet.Member) {
+// cut ends all sessions of a run. A hole in front of all of them is none, unless it is certain.
+func (c *Collector) cut(d delivery, m *fleet.Member, certain bool) {
 	closes := m.Lost("the proxy's history has a hole")
-	if d.hole != "" && (len(closes) > 0 || d.lost > 0) {
+	if d.hole != "" && (len(closes) > 0 || d.lost > 0 || certain) {
 		c.say(d.run, d.hole)
 		if !c.old {
 			c.gaps.Add(1)

@@ -2,11 +2,14 @@ package stream_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"wirecheck/fleet/bus"
@@ -227,5 +230,59 @@ func TestKeep(t *testing.T) {
 	}
 	if c := opened(stream.Keep{Age: time.Hour}); c.MaxBytes != 50<<20 || c.MaxAge != time.Hour || c.MaxMsgs != 12345 {
 		t.Errorf("the stream keeps %d bytes for %s, %d messages", c.MaxBytes, c.MaxAge, c.MaxMsgs)
+	}
+}
+
+// TestDamaged: a message that cannot be read to its end ends the run's sessions, which is said once; what comes behind it is read.
+func TestDamaged(t *testing.T) {
+	for name, damage := range map[string]func(*nats.Msg){
+		"bytes":  func(m *nats.Msg) { m.Data = m.Data[:len(m.Data)-1] },
+		"length": func(m *nats.Msg) { m.Data = binary.AppendUvarint(nil, 1<<31) },
+		"text":   func(m *nats.Msg) { m.Data = []byte("hello") },
+		"none":   func(*nats.Msg) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
+			p := publisher(t, b, stream.Options{Run: "a"})
+			p.Event(&history.Event{Kind: history.EventSession, Session: 1, Engine: "postgres"})
+			transaction(p, 1, 1)
+			published(t, p)
+			transaction(p, 1, 2)
+			published(t, p)
+			s, err := b.JetStream().Stream(t.Context(), "wirecheck-f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, err := s.GetLastMsgForSubject(t.Context(), "wirecheck.f.events.a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &nats.Msg{Subject: last.Subject, Header: nats.Header{}, Data: last.Data}
+			m.Header.Set("Wirecheck-Batch", last.Header.Get("Wirecheck-Batch"))
+			if err := s.DeleteMsg(t.Context(), last.Sequence); err != nil {
+				t.Fatal(err)
+			}
+			damage(m)
+			if _, err := b.JetStream().PublishMsg(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			transaction(p, 1, 3)
+			published(t, p)
+			r := collect(t, b, 1000)
+			damaged := slices.ContainsFunc(r.said, func(what string) bool { return strings.Contains(what, "damaged") })
+			closed := slices.ContainsFunc(r.events, func(e history.Event) bool { return e.Kind == history.EventClose })
+			begun, want := 0, 2
+			for _, e := range r.events {
+				if e.Kind == history.EventBegin {
+					begun++
+				}
+			}
+			if name == "none" || name == "bytes" { // the end alone is cut off
+				want = 3
+			}
+			if begun != want || damaged != (name != "none") || closed != damaged || len(r.said) > 1 {
+				t.Errorf("%d transactions begin, want %d; closed: %t, said: %q", begun, want, closed, r.said)
+			}
+		})
 	}
 }

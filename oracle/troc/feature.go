@@ -47,8 +47,8 @@ var (
 
 // featureless says why a setup has something that cannot be judged; empty if it has nothing of the kind.
 func featureless(setup []string) string {
-	any := func(pattern *regexp.Regexp) bool { return slices.ContainsFunc(setup, pattern.MatchString) }
-	if any(late) && any(acting) {
+	has := func(pattern *regexp.Regexp) bool { return slices.ContainsFunc(setup, pattern.MatchString) }
+	if has(late) && has(acting) {
 		return "a constraint is deferred, and foreign keys change other tables"
 	}
 	for _, sql := range setup {

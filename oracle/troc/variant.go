@@ -18,18 +18,21 @@ type variant struct {
 	rest bool
 }
 
-// vary notes what a statement may have met in place of what is in views.
-func (cand *candidate) vary(name string, list []variant, why string) {
-	if len(list) == 0 {
-		return
+// vary notes what a statement may have met in place of what is in views, as far as it is something else. It reports whether it is.
+func (cand *candidate) vary(name string, v variant, why string) bool {
+	if v.rel.equal(cand.views[name]) {
+		return false
 	}
 	if cand.variants == nil {
 		cand.variants = map[string][]variant{}
 	}
-	cand.variants[name] = append(cand.variants[name], list...)
+	if !slices.ContainsFunc(cand.variants[name], func(o variant) bool { return o.rest == v.rest && o.rel.equal(v.rel) }) {
+		cand.variants[name] = append(cand.variants[name], v)
+	}
 	if cand.perhaps == "" {
 		cand.perhaps = why
 	}
+	return true
 }
 
 // meanwhile varies the tables of a statement that waited in the middle of several ones: it may have read each at any moment from then on when it was
@@ -47,19 +50,15 @@ func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *can
 			return
 		}
 		for _, name := range names {
-			now, still := cand.views[name], cand.views[name]
-			var list []variant
+			still, changed := cand.views[name], false
 			for at := c.sentAt(i); at <= c.place; at++ {
 				v := w.view(name, x, moment{at: at})
 				still = still.common(v)
-				if !v.equal(now) && !slices.ContainsFunc(list, func(o variant) bool { return o.rel.equal(v) }) {
-					list = append(list, variant{rel: v})
-				}
+				changed = cand.vary(name, variant{rel: v}, why) || changed
 			}
-			if len(list) > 0 { // a scan may pass over what is moved meanwhile
-				list = append(list, variant{rel: still})
+			if changed { // a scan may pass over what is moved meanwhile
+				cand.vary(name, variant{rel: still}, why)
 			}
-			cand.vary(name, list, why)
 		}
 	}
 	vary(view.Locked, r.locked)
@@ -83,14 +82,9 @@ func (c *check) others(w *world, i int, cand *candidate) {
 			cand.views[name] = w.view(name, x, moments[0])
 		}
 		itself := slices.ContainsFunc(targets, func(u statement.TableUse) bool { known, ok := c.t.known(u); return ok && known == name })
-		var list []variant
 		for _, m := range moments {
-			v := w.view(name, x, m)
-			if !v.equal(cand.views[name]) && !slices.ContainsFunc(list, func(o variant) bool { return o.rel.equal(v) }) {
-				list = append(list, variant{v, itself})
-			}
+			cand.vary(name, variant{w.view(name, x, m), itself}, "foreign keys look at table "+name+", which others write")
 		}
-		cand.vary(name, list, "foreign keys look at table "+name+", which others write")
 	}
 }
 

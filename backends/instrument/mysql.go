@@ -17,6 +17,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"wirecheck/backends/mysql"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -54,7 +55,7 @@ func openMySQL(ctx context.Context, db *Database, u *url.URL, o Options) (err er
 	if err != nil {
 		return err
 	}
-	connector, err := driver.NewConnector(cfg)
+	connector, err := mysql.Connector(cfg)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,11 @@ import (
 	"strconv"
 	"strings"
 
-	_ "github.com/go-sql-driver/mysql" // the client of half of the workload
+	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"wirecheck/backends/mysql"
 )
 
 // Target is where clients connect: a server, or a proxy in front of it.
@@ -124,10 +126,13 @@ type mysqlClient struct {
 }
 
 func (t Target) goMySQL(ctx context.Context) (Client, error) {
-	db, err := sql.Open("mysql", fmt.Sprintf("%s:%s@tcp(%s)/%s", t.User, t.Password, t.address(), t.Database))
+	cfg := driver.NewConfig()
+	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.DBName = t.User, t.Password, "tcp", t.address(), t.Database
+	connector, err := mysql.Connector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("configure go-sql-driver/mysql: %w", err)
 	}
+	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		db.Close()

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+
+	"wirecheck/backends/mysql"
 )
 
 // exec executes statements on one connection.
@@ -51,7 +52,7 @@ func (d Database) connect(ctx context.Context) (exec func(context.Context, strin
 
 // pool gives a pool of connections to MariaDB.
 func (d Database) pool() (*sql.DB, error) {
-	connector, err := driver.NewConnector(d.MySQLConfig())
+	connector, err := mysql.Connector(d.MySQLConfig())
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,23 @@ func TestExplains(t *testing.T) {
 	}
 }
 
+// TestShownBy: a case whose reduction did not come to its end is a bug that is kept, if it has all that this one needs and breaks the same rule.
+func TestShownBy(t *testing.T) {
+	spec := func(setup string) *scenario.Spec { return &scenario.Spec{Setup: []scenario.Block{{SQL: setup}}} }
+	finding := func(query, rule string) *oracle.Finding {
+		return &oracle.Finding{Class: oracle.Troc, Name: oracle.NameResult, Difference: &oracle.Difference{SQL: query, Rule: rule}}
+	}
+	const setup, query = "CREATE TABLE t (a INT, PRIMARY KEY (a))", "SELECT ROW_NUMBER() OVER (ORDER BY a DESC) FROM t"
+	bug := &Bug{Finding: finding(query, "snapshot"), Hallmarks: hallmarks(spec(setup), []string{query})}
+	larger := spec("CREATE TABLE t1 (c1 BOOLEAN NOT NULL, c2 INT, PRIMARY KEY (c2))")
+	if !bug.shownBy(larger, finding("SELECT c1, ROW_NUMBER() OVER (ORDER BY c2 DESC) FROM t1 WHERE c2 > 3", "snapshot")) {
+		t.Error("a larger case of the same bug is another one")
+	}
+	if bug.shownBy(larger, finding("SELECT c1 FROM t1 WHERE c2 > 3 ORDER BY c2 DESC", "snapshot")) || bug.shownBy(larger, finding(query, "locks")) {
+		t.Error("another statement, or another rule, is the same bug")
+	}
+}
+
 // TestSameQuery: bugs of one cause in several disguises are one bug.
 func TestSameQuery(t *testing.T) {
 	spec := func(setup string) *scenario.Spec { return &scenario.Spec{Setup: []scenario.Block{{SQL: setup}}} }
@@ -71,6 +88,11 @@ func TestSameQuery(t *testing.T) {
 			t.Errorf("%s: the same %v", test.name, got)
 		}
 	}
+	marks := hallmarks(spec(setup), []string{query})
+	b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: marks}
+	if !b.same(finding("norec", oracle.NoREC), marks) || b.same(finding("radar", oracle.Radar), marks) {
+		t.Error("another oracle of conditions shows the same bug, and radar another one")
+	}
 }
 
 // TestOnly: what is not kept is gone from the sessions and from the order, and the case itself stays as it was.
@@ -94,18 +116,30 @@ func TestKnownCause(t *testing.T) {
 	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSTx, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	other := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	third := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "torn"}}
-	k := &store{known: map[string]bool{}, state: State{Seen: map[string]int{}}}
-	if k.knows(f) {
+	stepwise := &oracle.Finding{Oracle: "troc", Class: oracle.Troc, Difference: &oracle.Difference{Cause: "early snapshot"}}
+	k, err := newStore(t.TempDir(), "mariadb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	knows := func(f *oracle.Finding) bool {
+		known, err := k.knows(t.Context(), f)
+		if err != nil {
+			t.Error(err)
+		}
+		return known
+	}
+	if knows(f) {
 		t.Error("nothing is kept")
 	}
-	k.kept = append(k.kept, &Bug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1})
-	if !k.knows(other) || k.kept[0].Seen != 2 || k.knows(third) || k.knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
-		t.Errorf("kept %+v", k.kept[0])
+	b := &Bug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1, Finding: f}
+	k.kept = append(k.kept, b)
+	if !knows(other) || !knows(stepwise) || b.Seen != 3 || !slices.Equal(b.Also, []string{"wss-stmt", "troc"}) || knows(third) || knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
+		t.Errorf("kept %+v", b)
 	}
 }
 
 // TestAlsoTold: what a second oracle finds in a case is looked for in what the case became for the first one, and noted there; in another
-// case it is a finding of its own.
+// case the cause tells that it is that bug.
 func TestAlsoTold(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "found")
@@ -139,7 +173,7 @@ func TestAlsoTold(t *testing.T) {
 	}
 	h.here = nil
 	tell("wss-tx")
-	if len(h.store.kept) != 2 {
-		t.Errorf("kept %+v", h.store.kept)
+	if len(h.store.kept) != 1 || h.store.kept[0].Seen != 3 {
+		t.Errorf("kept %+v", h.store.kept[0])
 	}
 }

@@ -101,7 +101,8 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 		return h.keepFlaky(ctx, spec, level, f)
 	}
 	s.Findings++
-	if h.store.knows(f) {
+	if known, err := h.store.knows(ctx, f); known {
+		h.unnoted(err)
 		return nil
 	}
 	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
@@ -123,10 +124,11 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 	if err != nil {
 		return err
 	}
-	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
+	small, progress, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
 		return err
 	}
+	cut := err != nil || progress.Exhausted // it could be smaller
 	evidence, seen := f, (*schedule.Schedule)(nil)
 	for ctx.Err() == nil {
 		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
@@ -145,7 +147,13 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 		if small == spec { // it was there again each time in one database, and is not in a fresh one
 			return h.keepFlaky(ctx, spec, level, f)
 		}
-		small = spec
+		small, cut = spec, true
+	}
+	if cut {
+		if i := slices.IndexFunc(h.store.kept, func(b *Bug) bool { return b.shownBy(small, evidence) }); i >= 0 {
+			h.unnoted(h.store.also(ctx, h.store.kept[i], string(f.Class)))
+			return nil
+		}
 	}
 	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence, seen)
 	if bug != nil {
@@ -169,13 +177,18 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level produc
 			return false, err
 		}
 		if shows {
-			if err := h.store.also(ctx, r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
-				h.Options.Log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
-			}
+			h.unnoted(h.store.also(ctx, r.bug, string(f.Class)))
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// unnoted logs that it could not be written which other oracle tells a bug: it is printed at the end all the same.
+func (h *hunter) unnoted(err error) {
+	if err != nil {
+		h.Options.Log.Error().Err(err).Msg("that another oracle tells a bug, too, could not be written")
+	}
 }
 
 // evident reports whether evidence finds a finding again: one of an oracle that executes a case, and no crash.

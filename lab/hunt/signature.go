@@ -34,14 +34,14 @@ func coarseSignature(f *oracle.Finding) string {
 
 // signature says which reduced cases show the same bug, whatever the names and values.
 //
-// wss-tx and wss-stmt, whose rules are the two definitions of WriteCheck, see the same bug in two ways. Where the oracle has recognised the cause, it
-// is the oracle and the cause. Elsewhere it is the same oracle, class and rule, the same abstract metadata, and the same features of the statements
+// wss-tx and wss-stmt, whose rules are the two definitions of WriteCheck, see the same bug in two ways. Where an oracle has recognised the cause, it
+// is the cause, whichever oracle it was. Elsewhere it is the same oracle, class and rule, the same abstract metadata, and the same features of the statements
 // (Radar, section 4.1). Of transactions only what is special about them counts: whether reduction left BEGIN or ROLLBACK, or two statements of a
 // kind, says nothing about the bug.
 func signature(d engine.Descriptor, small *scenario.Spec, f *oracle.Finding) string {
 	difference := cmp.Or(f.Difference, &oracle.Difference{})
 	if difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one
-		return fmt.Sprintf("%s-%s", f.Oracle, strings.ReplaceAll(difference.Cause, " ", "-"))
+		return "cause-" + strings.ReplaceAll(difference.Cause, " ", "-")
 	}
 	view := []string{string(f.Class), panel.WithoutNames(difference.Rule, small)}
 	if f.Class == oracle.WSSTx || f.Class == oracle.WSSStmt {
@@ -137,10 +137,15 @@ func (b *Bug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
 	return !slices.ContainsFunc(b.Hallmarks, func(s string) bool { return !slices.Contains(has, s) })
 }
 
+// shownBy reports whether a case that could be smaller shows the bug: it has all that the reduced bug needs, and breaks the same rule.
+func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
+	return b.explains(spec, f) && b.Finding.Difference.Rule == f.Difference.Rule
+}
+
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
-// its values is none, except for radar, which is about that.
+// its values is none, except for radar, which is about that. The oracles of conditions see one bug each in its own way.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
-	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Class != f.Class || b.Finding.Name != f.Name {
+	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
 		return false
 	}
 	matter := func(list []string) []string {
@@ -148,6 +153,9 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	}
 	return slices.Equal(matter(b.Hallmarks), matter(marks))
 }
+
+// conditions are the classes of what is found in the condition of a single query.
+var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, oracle.DQE: true}
 
 // fillers are hallmarks that say how columns get their values.
 var fillers = map[string]bool{"setup generated": true, "setup virtual": true, "setup stored": true, "setup set": true, "setup as(": true, "setup values(": true, "setup insert": true}

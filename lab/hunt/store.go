@@ -429,21 +429,20 @@ func (k *store) rewrite(b *Bug) error {
 }
 
 // knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
-func (k *store) knows(f *oracle.Finding) bool {
+func (k *store) knows(ctx context.Context, f *oracle.Finding) (bool, error) {
 	if f.Difference == nil || f.Difference.Cause == "" {
-		return false
+		return false, nil
 	}
 	sign := signature(engine.Descriptor{}, nil, f)
 	if k.known[sign] {
-		return true
+		return true, nil
 	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
-			k.see(b)
-			return true
+			return true, k.also(ctx, b, string(f.Class))
 		}
 	}
-	return false
+	return false, nil
 }
 
 // free is the first name of a folder, from a number on, that is not taken: a hunt that was killed may have come further than its state.

@@ -11,9 +11,11 @@ func weight(sql string) (sum int) {
 	return sum
 }
 
-// constantWeight is 0 for the simplest constants and what is none.
+// constantWeight is 0 for the simplest constants and what is none, but for a word of which there is a plainer one.
 func constantWeight(text string) int {
 	switch {
+	case strings.EqualFold(text, "REPLACE"):
+		return 1 // INSERT is plainer
 	case text == "0" || text == "1":
 		return 0
 	case digit(text[0]) && len(text) == 1:

@@ -1,6 +1,7 @@
 package tlp
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,6 +17,13 @@ const (
 )
 
 func TestCheck(t *testing.T) {
+	const any, in = "SELECT a FROM t WHERE b > ANY (SELECT 1)", "SELECT a FROM t WHERE b IN (SELECT c FROM u)"
+	where := func(sql, form string) string {
+		q, p, _ := strings.Cut(sql, " WHERE ")
+		return fmt.Sprintf(form, q, p)
+	}
+	notAny, anyValues := where(any, "%s WHERE NOT (%s)"), "SELECT (b > ANY (SELECT 1)) FROM t"
+	notIn, inValues := where(in, "%s WHERE NOT (%s)"), "SELECT (b IN (SELECT c FROM u)) FROM t"
 	d := func(s string) string { return strings.Replace(s, "SELECT", "SELECT DISTINCT", 1) }
 	for _, test := range []struct {
 		name, sql string
@@ -30,6 +38,8 @@ func TestCheck(t *testing.T) {
 		{"the part with NULL is wrong", query, map[string]string{whole: "1 2", query: "2", values: "NULL t"}, "found " + null},
 		{"the query without its condition is wrong", query, map[string]string{whole: "1", query: "2", not: "1", values: "f t"}, "found " + whole},
 		{"an opinion that contradicts everybody", query, map[string]string{whole: "1", query: "2", not: "1", values: "f f f f"}, "found " + query},
+		{"a subquery without tables", any, map[string]string{whole: "1 2 3", any: "2", notAny: "1 2 3", anyValues: "f t f"}, "found " + notAny},
+		{"no opinion that an index may give", in, map[string]string{whole: "1 2 3", in: "2", notIn: "1 2 3", inValues: "f t f"}, "found " + in},
 		{"but not under DISTINCT", d(query), map[string]string{d(whole): "2 1", d(query): "2", d(not): "2 1"}, ""},
 		{"a value is missing under DISTINCT", d(query), map[string]string{d(whole): "2 1", d(query): "2", d(not): "2"}, "found " + d(query)},
 		{"either of two equal values under DISTINCT", d(query), map[string]string{d(whole): "x", d(query): "X"}, "note " + d(query) + ": parts differ"},

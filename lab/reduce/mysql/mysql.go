@@ -9,6 +9,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/format"
 	pmysql "github.com/pingcap/tidb/pkg/parser/mysql"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 	"github.com/pingcap/tidb/pkg/parser/types"
 
 	"wirecheck/lab/reduce/tree"
@@ -104,10 +105,37 @@ func slot(place reflect.Value) string {
 	return ""
 }
 
-// constants may stand where an expression does.
+// plainer says an expression in a plainer way, so that what is one bug looks like one; nil: it is plain.
+func plainer(e ast.ExprNode) ast.ExprNode {
+	switch e := e.(type) {
+	case *ast.PatternInExpr: // a IN (b): a = b
+		if len(e.List) != 1 || e.Sel != nil {
+			return nil
+		}
+		op := opcode.EQ
+		if e.Not {
+			op = opcode.NE
+		}
+		return &ast.BinaryOperationExpr{Op: op, L: e.Expr, R: e.List[0]}
+	case *ast.CompareSubqueryExpr: // a = ANY (SELECT ...): a IN (SELECT ...)
+		if e.Op == opcode.EQ && !e.All || e.Op == opcode.NE && e.All {
+			return &ast.PatternInExpr{Expr: e.L, Sel: e.R, Not: e.All}
+		}
+	case *ast.IsTruthExpr: // a IS FALSE, a IS NOT TRUE: NOT a
+		if (e.True == 1) == e.Not {
+			return &ast.UnaryOperationExpr{Op: opcode.Not, V: e.Expr}
+		}
+	}
+	return nil
+}
+
+// constants may stand where an expression does, and a plainer one.
 func constants(kind string, place reflect.Value) (list []reflect.Value) {
 	if kind != "expression" {
 		return nil
+	}
+	if plain := plainer(place.Interface().(ast.ExprNode)); plain != nil {
+		list = append(list, reflect.ValueOf(plain))
 	}
 	if v, leaf := place.Interface().(ast.ValueExpr); leaf && reflect.TypeOf(v.GetValue()) == reflect.TypeFor[string]() {
 		list = append(list, reflect.ValueOf(literal("")))

@@ -81,10 +81,24 @@ func slot(place reflect.Value) string {
 	return ""
 }
 
-// constants may stand where an expression does.
+// plainer says an expression in a plainer way, so that what is one bug looks like one; nil: it is plain.
+func plainer(n *pg.Node) *pg.Node {
+	if e := n.GetAExpr(); e.GetKind() == pg.A_Expr_Kind_AEXPR_IN && len(e.Rexpr.GetList().GetItems()) == 1 { // a IN (b): a = b
+		return &pg.Node{Node: &pg.Node_AExpr{AExpr: &pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: e.Name, Lexpr: e.Lexpr, Rexpr: e.Rexpr.GetList().Items[0]}}}
+	}
+	if e := n.GetBooleanTest(); e != nil && (e.Booltesttype == pg.BoolTestType_IS_FALSE || e.Booltesttype == pg.BoolTestType_IS_NOT_TRUE) { // a IS FALSE: NOT a
+		return &pg.Node{Node: &pg.Node_BoolExpr{BoolExpr: &pg.BoolExpr{Boolop: pg.BoolExprType_NOT_EXPR, Args: []*pg.Node{e.Arg}}}}
+	}
+	return nil
+}
+
+// constants may stand where an expression does, and a plainer one.
 func constants(kind string, place reflect.Value) (list []reflect.Value) {
 	if kind != "expression" {
 		return nil
+	}
+	if plain := plainer(place.Interface().(*pg.Node)); plain != nil {
+		list = append(list, reflect.ValueOf(plain))
 	}
 	if place.Interface().(*pg.Node).GetAConst().GetSval().GetSval() != "" {
 		list = append(list, reflect.ValueOf(pg.MakeAConstStrNode("", -1)))

@@ -32,6 +32,8 @@ func TestSimpler(t *testing.T) {
 		{"SELECT a::text COLLATE \"C\" FROM t", "SELECT a::text FROM t"},
 		{"SELECT count(DISTINCT a) FILTER (WHERE b) FROM t", "SELECT count(DISTINCT a) FROM t"},
 		{"SELECT sum(a) OVER (PARTITION BY b ORDER BY c) FROM t", "SELECT sum(a) OVER (PARTITION BY b) FROM t"},
+		{"SELECT a FROM t WHERE a NOT IN (b)", "SELECT a FROM t WHERE a <> b"},
+		{"SELECT a FROM t WHERE (a = b) IS NOT TRUE", "SELECT a FROM t WHERE NOT a = b"},
 		{"UPDATE t SET a = 1, b = 2 FROM s WHERE c RETURNING a", "UPDATE t SET a = 1, b = 2 FROM s WHERE c"},
 		{"UPDATE t SET a = 1, b = 2", "UPDATE t SET b = 2"},
 		{"DELETE FROM t USING s WHERE t.a = s.a", "DELETE FROM t WHERE t.a = s.a"},

@@ -1,16 +1,23 @@
 package main
 
 import (
+	"math"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 )
 
-// TestCollector: the percentage is high while little is in use, and falls with what is.
+// TestCollector: the percentage is high while little is in use, and falls with what is. The limit is the user's, if there is one.
 func TestCollector(t *testing.T) {
 	for live, want := range map[uint64]int{0: 300, 10 << 20: 300, 32 << 20: 300, 64 << 20: 100, 80 << 20: 60, 1 << 30: 60, 1 << 40: 60} {
 		if got := garbageFor(live); got != want {
 			t.Errorf("%d MiB in use: %d%%, want %d%%", live>>20, got, want)
+		}
+	}
+	for live, want := range map[uint64]int64{0: 215 << 20, 143 << 20: 215 << 20, 200 << 20: 300 << 20, 1 << 40: 3 << 39} {
+		if got := memoryFor(live); got != want {
+			t.Errorf("%d MiB in use: a limit of %d, want %d", live>>20, got, want)
 		}
 	}
 	percent := func() uint64 {
@@ -19,6 +26,20 @@ func TestCollector(t *testing.T) {
 		return s[0].Value.Uint64()
 	}
 	before := percent()
+	for _, set := range []int64{math.MaxInt64, 1 << 30} { // without a limit of the user's, and with one
+		limit := debug.SetMemoryLimit(set)
+		stop := tuneCollector()
+		for n := 0; (debug.SetMemoryLimit(-1) == memoryAim) != (set == math.MaxInt64); n++ {
+			if n > 10_000 {
+				t.Fatalf("where the user sets %d, the limit is %d", set, debug.SetMemoryLimit(-1))
+			}
+			runtime.GC()
+		}
+		stop()
+		if now := debug.SetMemoryLimit(limit); now != set {
+			t.Errorf("at the end the limit is %d, and not %d as it was", now, set)
+		}
+	}
 	stop := tuneCollector()
 	held := make([]byte, 80<<20)
 	for n := 0; ; n++ {

@@ -12,8 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
@@ -28,7 +30,7 @@ import (
 const (
 	busySessions = 200
 	attackers    = 8
-	hostileLooks = 10              // at the proxy's memory
+	quietShare   = 10              // of the whole time: how long the well-behaved clients work alone at first
 	attackTime   = 5 * time.Second // an attack ends after that, if nothing else ends it
 	attackBytes  = 25 << 20
 	hostilePoll  = 50 * time.Millisecond // between looks at the proxy's descriptors: nothing tells that one is closed
@@ -44,13 +46,17 @@ type hostile struct {
 	query  func(sql string) string
 	lock   string   // locks a row that the well-behaved clients want
 	floods []string // are sent over and over, without reading the answers
+	deeds  []deed   // what attackers do besides
+	// table is one of the well-behaved clients, key and value are columns of it, of which key is the primary key, and big is a larger table.
+	table, key, value, big string
+	setting                func(i int) string // a statement that sets something
 }
 
 // benchHostile has clients that break the protocol, read nothing or say nothing work for o.length beside well-behaved ones. It prints the
 // memory and the descriptors of the proxy, and what the well-behaved clients notice: the first line of figures is theirs without the others.
 func benchHostile(ctx context.Context, o options) error {
 	for _, h := range []hostile{hostilePostgres(), hostileMariaDB()} {
-		if matched, err := regexp.MatchString(o.match, h.scheme); err != nil || !matched {
+		if h.deeds = slices.DeleteFunc(append(h.common(), h.deeds...), func(d deed) bool { return !matches(o.match, h.scheme+": "+d.name) }); len(h.deeds) == 0 {
 			continue
 		}
 		if err := h.run(ctx, o); err != nil {
@@ -67,7 +73,9 @@ func hostilePostgres() hostile {
 	query := func(sql string) string { return frame('Q', sql+"\x00") }
 	parse, bind, execute, sync := frame('P', "\x00SELECT 1\x00\x00\x00"), frame('B', strings.Repeat("\x00", 8)), frame('E', strings.Repeat("\x00", 5)), frame('S', "")
 	return hostile{
-		scheme: "postgres", start: postgres.Start, frame: frame, query: query, lock: query("BEGIN") + query("UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1"),
+		scheme: "postgres", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: append(postgresDeeds(frame, query), postgresStatements(query)...),
+		setting: func(i int) string { return fmt.Sprintf("SET application_name = 'a%d'", i) },
+		start:   postgres.Start, frame: frame, query: query, lock: query("BEGIN") + query("UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1"),
 		floods: []string{frame('c', ""), frame('f', "\x00"), sync, frame('H', ""), parse, parse + sync, parse + bind + execute, parse + bind + execute + sync,
 			frame('P', "\x00SELEC\x00\x00\x00"), frame('D', "S\x00"), frame('C', "Sx\x00"), query("SELECT 1"), query(""), frame('F', "\x00\x00\x05\x75\x00\x00\x00\x00\x00\x00"),
 			query("COPY pgbench_history FROM STDIN") + strings.Repeat(sync, 1000), frame('P', "\x00SELECT '"+strings.Repeat("x", 1<<20)+"'\x00\x00\x00"),
@@ -102,7 +110,11 @@ func hostileMariaDB() hostile {
 	}
 	const query, prepare, execute, long, reset, ping = 3, 0x16, 0x17, 0x18, 0x1a, 0x0e
 	return hostile{
-		scheme: "mariadb", start: mariadb.Start, frame: frame, query: func(sql string) string { return frame(query, sql) },
+		scheme: "mariadb", table: "sbtest.sbtest1", key: "id", value: "k", big: "sbtest.sbtest2", deeds: mariadbDeeds(frame),
+		setting: func(i int) string {
+			return fmt.Sprintf("SET @v%d = %d, lock_wait_timeout = %d", i%100_000, i, i%1000+1)
+		},
+		start: mariadb.Start, frame: frame, query: func(sql string) string { return frame(query, sql) },
 		lock: frame(query, "BEGIN") + frame(query, "UPDATE sbtest.sbtest1 SET k = k WHERE id < 100"),
 		floods: []string{frame(query, "SELECT 1"), frame(query, ""), frame(query, "SELEC"), frame(prepare, "SELECT ?"), frame(prepare, "SELEC"), frame(ping, ""),
 			frame(execute, "\x01\x00\x00\x00\x00\x01\x00\x00\x00"), frame(execute, ""), frame(long, "\x01\x00\x00\x00\x00\x00"+strings.Repeat("x", 1<<16)), frame(reset, "\x01\x00\x00\x00"),
@@ -152,7 +164,7 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	idle := p.descriptors()
-	if err := work(o.length / hostileLooks); err != nil {
+	if err := work(o.length / quietShare); err != nil {
 		return err
 	}
 	attacking, stop := context.WithCancel(ctx)
@@ -166,30 +178,30 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		time.Sleep(hostilePoll)
 	}
 	counts := make([]int, attackers)
+	var phase atomic.Int64
 	for i := range attackers {
 		r := rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))
 		g.Go(func() error {
 			for ; attacking.Err() == nil; counts[i]++ {
-				h.attack(attacking, s, p.port, r)
+				d := h.deeds[r.IntN(len(h.deeds))]
+				if at := phase.Load(); at%2 == 0 {
+					d = h.deeds[int(at)/2%len(h.deeds)]
+				}
+				h.attack(attacking, s, p.port, r, d)
 			}
 			return nil
 		})
 	}
-	for look := 0; attacking.Err() == nil; look++ {
-		peak, err := p.peak()
-		if err != nil {
+	for attacking.Err() == nil {
+		if err := h.look(attacking, s, p, &phase, o.length/time.Duration(2*len(h.deeds))); err != nil {
 			return err
 		}
-		fmt.Printf("%s %s: largest resident set %.0f MiB, %d descriptors\n", time.Now().Format(time.TimeOnly), h.scheme, peak, p.descriptors())
-		if o.profiles != "" {
-			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/heap", page), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d.pb.gz", h.scheme, look))); err != nil {
+		if o.profiles != "" && attacking.Err() == nil {
+			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/heap", page), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d.pb.gz", h.scheme, phase.Load()))); err != nil {
 				return err
 			}
 		}
-		select {
-		case <-attacking.Done():
-		case <-time.After(o.length / hostileLooks):
-		}
+		phase.Add(1)
 	}
 	err = g.Wait()
 	total := 0
@@ -207,6 +219,46 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		}
 	}
 	fmt.Printf("%s: %d attacks; %d descriptors before, %d %.1f s after\n", h.scheme, total, idle, p.descriptors(), time.Since(began).Seconds())
+	return err
+}
+
+// look watches one phase, in which all attackers do the same deed, or any: how large the proxy becomes, and how long a client waits that comes, asks
+// and goes.
+func (h hostile) look(ctx context.Context, s *engine.Server, p *process, phase *atomic.Int64, length time.Duration) error {
+	name := "any"
+	if at := int(phase.Load()); at%2 == 0 {
+		name = h.deeds[at/2%len(h.deeds)].name
+	}
+	if err := p.forgetPeak(); err != nil {
+		return err
+	}
+	began, slowest, refused := time.Now(), time.Duration(0), 0
+	for ctx.Err() == nil && time.Since(began) < length {
+		asked := time.Now()
+		if err := h.visit(ctx, s, p.port); err != nil && ctx.Err() == nil {
+			refused++
+		}
+		slowest = max(slowest, time.Since(asked))
+		time.Sleep(hostilePoll)
+	}
+	peak, err := p.peak()
+	fmt.Printf("%s %s: %-40s largest resident set %4.0f MiB, %4d descriptors, a visitor waits %.2f s at most, %d refused\n",
+		time.Now().Format(time.TimeOnly), h.scheme, name, peak, p.descriptors(), slowest.Seconds(), refused)
+	return err
+}
+
+// visit logs in, asks and waits for the first of the answer.
+func (h hostile) visit(ctx context.Context, s *engine.Server, port int) error {
+	c, err := h.login(ctx, s, port)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	if _, err := io.WriteString(c, h.query("SELECT "+h.key+" FROM "+h.table+" WHERE "+h.key+" = 1")); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 1))
 	return err
 }
 
@@ -238,61 +290,8 @@ func (p *process) descriptors() int {
 	return len(list)
 }
 
-// attack is one client. What it meets does not matter: only what others notice does.
-func (h hostile) attack(ctx context.Context, s *engine.Server, port int, r *rand.Rand) {
-	ctx, cancel := context.WithTimeout(ctx, attackTime)
-	defer cancel()
-	noise := make([]byte, 1+r.IntN(1<<16))
-	for i := range noise {
-		noise[i] = byte(r.Uint32())
-	}
-	early := r.IntN(4) == 0
-	c, err := net.Conn(nil), error(nil)
-	if early {
-		c, err = (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	} else {
-		c, err = h.login(ctx, s, port)
-	}
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	if tcp, ok := c.(*net.TCPConn); ok && r.IntN(2) == 0 {
-		_ = tcp.SetLinger(0) // it ends with a reset
-	}
-	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
-	if early {
-		_, _ = c.Write([]byte("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00")[:r.IntN(17)])
-		if r.IntN(2) == 0 {
-			_, _ = c.Write(noise)
-		}
-		<-ctx.Done() // half a login
-		return
-	}
-	flood := func(text string, n int) {
-		for b := []byte(strings.Repeat(text, 1+(1<<16)/len(text))); n > 0 && err == nil; n -= len(b) {
-			_, err = c.Write(b)
-		}
-	}
-	switch r.IntN(6) {
-	case 0:
-		_, _ = c.Write(noise)
-	case 1: // the row stays locked if nobody notices that the client is gone
-		flood(h.lock, 1)
-		flood(h.query("SELECT 'x'"), 7<<20)
-		return
-	case 2: // a long answer of which little is read
-		flood(h.query("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 1000) SELECT a.n, b.n, repeat('x', 100) FROM t a, t b"), 1)
-		_, _ = io.CopyN(io.Discard, c, r.Int64N(1<<20))
-	case 3:
-		one := []string{"+1", "||1", " IS NULL", "::int", "(", "[1]", " COLLATE x", " UNION SELECT 1", " AND 1", "-(", " BETWEEN 1 AND 2", ",(SELECT 1", ".a", " NOT NULL"}[r.IntN(14)]
-		flood(h.query("SELECT 1"+strings.Repeat(one, r.IntN(100_000))), 1)
-	case 4: // a frame that announces more than ever comes
-		flood(h.frame(byte(r.Uint32()), strings.Repeat("x", 1<<20))[:r.IntN(1<<20)], 1)
-	default:
-		flood(h.floods[r.IntN(len(h.floods))], attackBytes)
-	}
-	if r.IntN(2) == 0 {
-		_, _ = io.Copy(io.Discard, c)
-	}
+// matches reports whether a workload's name matches the regular expression; a wrong one matches none.
+func matches(expression, name string) bool {
+	ok, err := regexp.MatchString(expression, name)
+	return err == nil && ok
 }

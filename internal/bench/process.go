@@ -80,6 +80,11 @@ func (p *process) peak() (float64, error) {
 	return 0, fmt.Errorf("no VmHWM in the status of process %d", p.cmd.Process.Pid)
 }
 
+// forgetPeak has peak begin again (proc(5), clear_refs).
+func (p *process) forgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
+}
+
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -88,6 +88,16 @@ func TestSameQuery(t *testing.T) {
 			t.Errorf("%s: the same %v", test.name, got)
 		}
 	}
+	const keyed = "CREATE TABLE t (a INT PRIMARY KEY)"
+	wrong := &Bug{Finding: finding("radar", oracle.Radar), Hallmarks: hallmarks(spec(keyed), []string{"SELECT HEX(IFNULL(a, '')) FROM t"})}
+	for query, want := range map[string]bool{
+		"SELECT IFNULL(a, '') IN (X'31') FROM t": true, "SELECT a FROM t WHERE IFNULL(a, '') <= 'a'": true, "SELECT GREATEST(IFNULL(a, ''), 2) FROM t": true,
+		"SELECT HEX(COALESCE(a, '')) FROM t": false, "SELECT a FROM t WHERE a IN (1.5)": false, "SELECT HEX(a) FROM t": false,
+	} {
+		if got := wrong.same(finding("radar", oracle.Radar), hallmarks(spec(keyed), []string{query})); got != want {
+			t.Errorf("%s: the bug of IFNULL %v", query, got)
+		}
+	}
 	marks := hallmarks(spec(setup), []string{query})
 	b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: marks}
 	if !b.same(finding("norec", oracle.NoREC), marks) || b.same(finding("radar", oracle.Radar), marks) {

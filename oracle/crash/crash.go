@@ -3,6 +3,8 @@
 package crash
 
 import (
+	"regexp"
+
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -20,6 +22,9 @@ const Rule = "no statement of a client ends the server, a connection, or the ser
 // internal is the reason of a product's own class of errors: PostgreSQL's XX (manual, appendix A), and what the backends' tables
 // list for the others.
 const internal = answer.ReasonInternal
+
+// addresses are where the two ends of a connection were: other places each time.
+var addresses = regexp.MustCompile(`\b(tcp|unix) \S+->\S+: `)
 
 // Check looks at one execution.
 func Check(s *schedule.Schedule) schedule.Verdict {
@@ -39,7 +44,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 		}
 		text := "the server ended, or a connection that nobody asked it to end"
 		if s.Trouble != "" {
-			text += ": " + s.Trouble
+			text += ": " + addresses.ReplaceAllString(s.Trouble, "")
 		}
 		name := oracle.NameCrash
 		if s.Hung {

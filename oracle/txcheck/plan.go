@@ -126,7 +126,7 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 			c.remove(x, "it failed since another transaction held a lock")
 			continue
 		}
-		if why := c.classify(x, setup); why != "" {
+		if why := c.classify(x, setup, transactions); why != "" {
 			return nil, why
 		}
 	}
@@ -148,7 +148,7 @@ func (c *plan) remove(x *plannedStatement, why string) {
 
 // classify finds the role of a statement, instruments it, and takes it into the case. why says what makes the whole case
 // impossible.
-func (c *plan) classify(x *plannedStatement, setup string) (why string) {
+func (c *plan) classify(x *plannedStatement, setup string, transactions []schedule.Transaction) (why string) {
 	st := &x.step.Statement
 	switch {
 	case st.DDL:
@@ -212,15 +212,32 @@ func (c *plan) classify(x *plannedStatement, setup string) (why string) {
 		c.remove(x, "an optimistic transaction looks for rows with its keys in its snapshot")
 		return ""
 	}
+	c.relate(x, setup)
+	if x.constraint != nil && slices.ContainsFunc(transactions, func(t schedule.Transaction) bool { return c.pends(&t, x) }) {
+		c.remove(x, "it looks at keys that an open optimistic transaction writes when it commits")
+		return ""
+	}
 	in := instrument(&c.dbms, st, x.target, x.number)
 	if in.why != "" {
 		c.remove(x, in.why)
 		return ""
 	}
 	x.text, x.hidden = in.text, in.hidden
-	c.relate(x, setup)
 	c.statements = append(c.statements, x)
 	return ""
+}
+
+// pends reports whether a transaction other than a statement's has written by the time of the statement and lets nobody see it before its COMMIT,
+// which comes later: it is optimistic, and holds no locks (TiDB docs, TiDB Optimistic Transaction Model). So the order of the statements
+// is not that in which a constraint relates them.
+func (c *plan) pends(t *schedule.Transaction, x *plannedStatement) bool {
+	return t.Session != x.step.Session && c.dbms.Optimistic(t.Level, t.Explicit) && t.End > x.step.Sent && slices.ContainsFunc(t.Steps, func(i int) bool {
+		st := &c.steps[i]
+		return st.Sent < x.step.Sent && st.Answer.Err == nil && slices.ContainsFunc(st.Statement.Targets(), func(u statement.TableUse) bool {
+			other := c.table(u)
+			return other == nil || other == x.target || slices.Contains(x.constraint, foreignKeys)
+		})
+	})
 }
 
 // locks reports whether a statement asks for locks on what it reads.
@@ -259,12 +276,15 @@ func (c *plan) table(u statement.TableUse) *table {
 	return nil
 }
 
+// foreignKeys is what foreign keys relate writes by.
+const foreignKeys = "foreign keys"
+
 // relate finds the constraints that a write may meet: keys, foreign keys and counters, by the setup's text. It errs on the side
 // of yes, which costs an edge too many.
 func (c *plan) relate(x *plannedStatement, setup string) {
 	st := &x.step.Statement
 	if foreign.MatchString(setup) {
-		x.constraint = append(x.constraint, "foreign keys")
+		x.constraint = append(x.constraint, foreignKeys)
 	}
 	inserts := st.Verb == "insert" || st.Verb == "replace"
 	if relating.MatchString(setup) && (inserts || st.Verb == "delete" || slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool {

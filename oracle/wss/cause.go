@@ -14,7 +14,7 @@ func judged(cause product.CauseID, p *product.Product) judgement {
 	case known == nil:
 		return judgement{kind: oracle.KindUnknown, cause: cause, reason: fmt.Sprintf("%s would explain it, and nothing is known of that on %s", cause, p.Title)}
 	case known.Confirmed:
-		return judgement{oracle.KindViolation, cause, known.Reason, known.Source}
+		return judgement{kind: oracle.KindViolation, cause: cause, reason: known.Reason, source: known.Source}
 	}
-	return judgement{oracle.KindPermitted, cause, known.Reason, known.Source}
+	return judgement{kind: oracle.KindPermitted, cause: cause, reason: known.Reason, source: known.Source}
 }

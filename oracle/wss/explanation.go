@@ -33,6 +33,7 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 			words = append(words, fmt.Sprintf("%s of session %s (%s): %s", m.s.Steps[n].Name, m.s.Sessions[m.s.Steps[n].Session].Name, cause, judged(cause, m.dbms).reason))
 		}
 	}
+	permitted := map[int]product.CauseID{}
 	for i := range b.acts {
 		a := &b.acts[i]
 		if !committed(&m.transactions[m.of[a.step]]) {
@@ -48,6 +49,9 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 			}
 			add(a.step, c)
 		}
+		if len(list) > 0 && !slices.ContainsFunc(list, func(c product.CauseID) bool { return judged(c, m.dbms).kind != oracle.KindPermitted }) {
+			permitted[a.step] = list[0]
+		}
 	}
 	if len(causes) == 0 {
 		return &explanation{judgement{kind: oracle.KindUnknown, reason: "each write alone gives what was observed, and saw what it sees in the serial schedule; the serial execution on this server differs from both"}}, nil
@@ -59,7 +63,7 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 			break
 		}
 	}
-	first.reason = strings.Join(words, "; ")
+	first.reason, first.permitted = strings.Join(words, "; "), permitted
 	return &explanation{first}, nil
 }
 

@@ -17,6 +17,18 @@ type judgement struct {
 	kind           oracle.Kind
 	cause          product.CauseID
 	reason, source string
+	// permitted are, by step, what the step's own write departs by, if its vendor permits all of that.
+	permitted map[int]product.CauseID
+}
+
+// apart gives the judgement of a difference by itself, where another one shows the bug: what a write departs by that is permitted is not what
+// breaks a promise.
+func (c *check) apart(d *difference, all []difference, j judgement) judgement {
+	alone := func(d *difference) bool { _, ok := j.permitted[d.step]; return ok && d.step >= 0 }
+	if j.kind != oracle.KindViolation || !alone(d) || !slices.ContainsFunc(all, func(o difference) bool { return o.class == d.class && !alone(&o) }) {
+		return j
+	}
+	return judged(j.permitted[d.step], c.dbms)
 }
 
 // judge says what the differences are: permitted, violations, or nothing certain.
@@ -58,7 +70,7 @@ func (c *check) judge(ctx context.Context, found []difference) error {
 		}
 	}
 	for i := range left {
-		c.report(&left[i], j)
+		c.report(&left[i], c.apart(&left[i], left, j))
 	}
 	return nil
 }

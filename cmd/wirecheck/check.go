@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -131,11 +132,11 @@ func parseLevel(text string) (sql string, asked *level.Level, err error) {
 	return sql, asked, nil
 }
 
-// levels says which levels the history of c satisfies.
-func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
-	g := isolation.Levels(c)
+// levels says which levels a history satisfies.
+func levels(j *judgement, asked *level.Level) (*report.Levels, error) {
+	g := isolation.Levels(j.checker)
 	vs := g.Judge()
-	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(c), Verdicts: vs}
+	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(j.checker), Verdicts: vs}
 	if asked == &level.Mixed || len(g.Own()) > 1 {
 		l.Verdicts = append(vs, g.Mixed())
 	}
@@ -146,28 +147,44 @@ func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
 	if l.Verdict(asked.Name).State != level.Satisfied {
 		return l, nil
 	}
-	if l.Certificate = g.Certificate(asked.Name); l.Certificate != nil {
-		if err := g.Check(asked.Name, l.Certificate); err != nil {
-			return nil, fmt.Errorf("the order that is to prove %s does not (this is a defect of wirecheck): %w", asked.Name, err)
-		}
+	var groups iter.Seq[[]uint64]
+	if j.order != nil {
+		groups = j.order.Groups()
+	}
+	if l.Certificate = g.Certificate(asked.Name, groups); l.Certificate == nil {
+		return l, nil
+	}
+	err := g.Check(asked.Name, l.Certificate)
+	if j.order != nil && err == nil {
+		err = j.order.Check(func(yield func(uint64) bool) {
+			for _, p := range l.Certificate {
+				if !yield(p.Txn) {
+					return
+				}
+			}
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the order that is to prove %s does not (this is a defect of wirecheck): %w", asked.Name, err)
 	}
 	return l, nil
 }
 
 // check judges one history and prints the result.
 func check(cmd *cobra.Command, inputs []input, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
-	c, missing, err := judge(cmd, inputs, opts, asked != nil, nil)
+	j, err := judge(cmd, inputs, opts, asked != nil, nil)
 	if err != nil {
 		return err
 	}
-	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
+	c := j.checker
+	result := judged(c.Summary(), c.Coverage(), unit, least, j.missing)
 	result.Source = inputs[0].path
 	again := result.Source
 	if len(inputs) > 1 {
 		again, result.Source = "", sourceOf(inputs)
 	}
 	if opts.Levels {
-		if result.Levels, err = levels(c, asked); err != nil {
+		if result.Levels, err = levels(j, asked); err != nil {
 			return err
 		}
 	}

@@ -59,11 +59,11 @@ do its work.`,
 				return err
 			}
 			defer done()
-			k, _, err := judge(cmd, []input{{in, path, name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, false, nil)
+			j, err := judge(cmd, []input{{in, path, name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, false, nil)
 			if err != nil {
 				return err
 			}
-			found := k.Summary()
+			found := j.checker.Summary()
 			ids := make([]string, len(found))
 			for i := range found {
 				if ids[i] = found[i].ID; strings.EqualFold(ids[i], args[0]) {

@@ -62,12 +62,20 @@ func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []
 // of the event's input, from 1.
 type follower func(*isolation.Options) (func(input int, e *history.Event) error, error)
 
-// judge reads histories or traces to their ends. missing says what was not there to be judged. Of what can be read twice a sieve says first which
-// transactions can be part of an anomaly, unless all dependencies are needed: for the proof of a level, or for follow, which may be nil. Where a
-// read is older than the window of the checker, it begins again and keeps everything.
-func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, proof bool, follow follower) (c *isolation.Checker, missing string, err error) {
+// judgement is what judging a history gave.
+type judgement struct {
+	checker *isolation.Checker
+	order   *sieve.Order // of all transactions, where it was asked for and checker judged some of them; nil: checker knows
+	missing string       // says what was not there to be judged
+}
+
+// judge reads histories or traces to their ends. Of what can be read twice a sieve says first which transactions can be part of an anomaly, unless
+// follow, which may be nil, needs all dependencies. Where a read is older than the window of the checker, it begins again and keeps everything. ordered
+// asks for an order of the transactions that proves levels.
+func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, ordered bool, follow follower) (j *judgement, err error) {
+	j = &judgement{}
 	warn := func(text string) {
-		missing = cmp.Or(missing, text)
+		j.missing = cmp.Or(j.missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
 	}
 	twice := true
@@ -75,21 +83,21 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, proof boo
 		again, ok := in.in.(io.ReadSeeker)
 		twice = twice && ok && seekable(again)
 	}
-	if twice && !proof && follow == nil {
-		if c, err = judgeSuspects(inputs, opts, warn); c != nil || err != nil {
-			return c, missing, err
+	if twice && follow == nil {
+		if err = judgeSuspects(j, inputs, opts, ordered, warn); j.checker != nil || err != nil {
+			return j, err
 		}
 	}
 	if twice {
-		if c, err = judgeOnce(inputs, opts, false, warn, follow); !errors.Is(err, errForgot) {
-			return c, missing, err
+		if j.checker, err = judgeOnce(inputs, opts, false, warn, follow); !errors.Is(err, errForgot) {
+			return j, err
 		}
 		if err := rewind(inputs); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	c, err = judgeAll(inputs, opts, warn, follow)
-	return c, missing, err
+	j.checker, err = judgeAll(inputs, opts, warn, follow)
+	return j, err
 }
 
 // keepingGarbage is the garbage collector's percentage while a checker keeps everything: the heap grows, and a collection finds little.
@@ -113,13 +121,13 @@ func rewind(inputs []input) error {
 
 // judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything. If these are most of
 // all, it judges nothing, and gives no checker.
-func judgeSuspects(inputs []input, opts isolation.Options, warn func(string)) (*isolation.Checker, error) {
+func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered bool, warn func(string)) error {
 	var s *sieve.Sieve
 	var warnings []string
 	none := opts
 	none.Only = func(uint64) bool { return false }
 	c, err := judgeOnce(inputs, none, true, func(text string) { warnings = append(warnings, text) }, func(o *isolation.Options) (func(int, *history.Event) error, error) {
-		s = sieve.New(sieve.Options{Ordered: o.Strict || o.Levels, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
+		s = sieve.New(sieve.Options{Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
 		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
 	})
 	var r *sieve.Result
@@ -133,19 +141,22 @@ func judgeSuspects(inputs []input, opts isolation.Options, warn func(string)) (*
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if r.All != "" || r.Suspects > 0 {
 		if err := rewind(inputs); err != nil || r.All != "" || 2*r.Suspects > c.Coverage().Transactions {
-			return nil, err
+			return err
 		}
 		opts.Only = r.Suspect
 		if c, err = judgeAll(inputs, opts, warn, nil); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	isolation.Settle(c, isolation.Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered})
-	return c, nil
+	if j.checker = c; c.Broken() == "" {
+		j.order = r.Order
+	}
+	return nil
 }
 
 // errForgot ends the reading of a history of which something is needed that the checker has forgotten.

@@ -26,11 +26,12 @@ func TestJudgeSuspects(t *testing.T) {
 		said := func(in io.Reader, levels bool) (string, int) {
 			cmd := newCheckCommand()
 			cmd.SetErr(io.Discard)
-			c, missing, err := judge(cmd, []input{{in, path, path}}, isolation.Options{Levels: levels}, false, nil)
+			j, err := judge(cmd, []input{{in, path, path}}, isolation.Options{Levels: levels}, levels, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := []any{c.Summary(), c.Coverage(), missing, c.Broken()}
+			c := j.checker
+			all := []any{c.Summary(), c.Coverage(), j.missing, c.Broken()}
 			if levels {
 				all = append(all, isolation.Levels(c).Judge(), isolation.Unsure(c))
 			}

@@ -74,7 +74,7 @@ func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime
 		defer func() { w = nil }()
 		return w.Discard()
 	}
-	checker, _, err := judge(cmd, inputs, isolation.Options{Strict: true}, false, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+	j, err := judge(cmd, inputs, isolation.Options{Strict: true}, false, func(o *isolation.Options) (func(int, *history.Event) error, error) {
 		err := discard() // of a reading that must begin again
 		if err != nil {
 			return nil, err
@@ -90,8 +90,8 @@ func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime
 		return w.Event, nil
 	})
 	c.clearProgress()
-	if err == nil && checker.Broken() != "" {
-		err = fmt.Errorf("the dependencies of %s cannot be told (this is a defect of wirecheck): %s", sourceOf(inputs), checker.Broken())
+	if err == nil && j.checker.Broken() != "" {
+		err = fmt.Errorf("the dependencies of %s cannot be told (this is a defect of wirecheck): %s", sourceOf(inputs), j.checker.Broken())
 	}
 	if err != nil {
 		return errors.Join(err, discard())

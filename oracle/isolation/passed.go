@@ -42,6 +42,9 @@ func endPassed(c *Checker, t *txn, out history.Outcome) {
 	switch out {
 	case history.OutcomeCommitted:
 		c.coverage.Committed++
+		if c.levels != nil {
+			c.levels.Ran(own(t))
+		}
 	case history.OutcomeAborted:
 		c.coverage.Aborted++
 	default:

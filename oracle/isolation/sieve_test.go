@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/fleet"
 	"wirecheck/history"
+	"wirecheck/oracle/level"
 	"wirecheck/oracle/sieve"
 )
 
@@ -20,7 +21,7 @@ var sieveRuns = flag.Uint64("sieve-runs", 600, "random histories of each kind, w
 
 // sieved judges events with a sieve before the Checker.
 func sieved(opts Options, events []history.Event, parts int) (*Checker, *sieve.Result) {
-	s := sieve.New(sieve.Options{Ordered: opts.Strict || opts.Levels, Level: opts.Level, Transactions: opts.Transactions, Recorder: opts.Recorder, MaxAccesses: DefaultMaxAccesses, Parts: parts})
+	s := sieve.New(sieve.Options{Ordered: opts.Strict || opts.Levels, Level: opts.Level, Transactions: opts.Transactions, Recorder: opts.Recorder, Order: opts.Levels, MaxAccesses: DefaultMaxAccesses, Parts: parts})
 	for i := range events {
 		s.Add(&events[i])
 	}
@@ -56,13 +57,13 @@ func said(t *testing.T, c *Checker) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out += string(b) + Unsure(c) + "\n"
+		out += string(b) + Unsure(c) + fmt.Sprint(g.Own(), g.Mixed()) + "\n"
 	}
 	return out + fmt.Sprint(tables(c))
 }
 
 // sieveCounts counts what the histories of a test were.
-type sieveCounts struct{ all, none, some, whole, found int }
+type sieveCounts struct{ all, none, some, whole, found, proved, refuted int }
 
 // same judges a history with and without a sieve.
 func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, parts int, what string) {
@@ -71,6 +72,11 @@ func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, p
 	c, r := sieved(opts, events, parts)
 	if a, b := said(t, whole), said(t, c); a != b {
 		t.Fatalf("%s, %+v, sieve %+v (strict %v): without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), *r, opts.Strict, a, b, written(events))
+	}
+	if opts.Levels && r.All == "" {
+		if err := n.proves(Levels(whole), Levels(c), r.Order); err != nil {
+			t.Fatalf("%s, %+v, sieve %+v: %v\n%s", what, opts.Options(), *r, err, written(events))
+		}
 	}
 	switch {
 	case r.All != "":
@@ -85,6 +91,32 @@ func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, p
 	if len(whole.order) > 0 {
 		n.found++
 	}
+}
+
+// proves checks that each level that the whole history satisfies is proved by an order of what a sieve left, and of all else in the sieve's order.
+func (n *sieveCounts) proves(whole, left *level.Graph, o *sieve.Order) error {
+	for _, v := range whole.Judge() {
+		want := whole.Certificate(v.Level, nil)
+		points := left.Certificate(v.Level, o.Groups())
+		if v.State != level.Satisfied || want == nil {
+			continue
+		}
+		ids := func(yield func(uint64) bool) {
+			for _, p := range points {
+				if !yield(p.Txn) {
+					return
+				}
+			}
+		}
+		if err := errors.Join(whole.Check(v.Level, points), left.Check(v.Level, points), o.Check(ids)); err != nil || len(points) != len(want) {
+			return fmt.Errorf("%s: %v, by the sieve %v: %w", v.Level, want, points, err)
+		}
+		n.proved++
+		if slices.Reverse(points); o.Check(ids) != nil {
+			n.refuted++
+		}
+	}
+	return nil
 }
 
 // Options are those that matter to the sieve.
@@ -189,7 +221,7 @@ func TestSieve(t *testing.T) {
 		n.same(t, randomOptions(rng), garnish(rng, d), 1+rng.IntN(3), fmt.Sprint("toy, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some {
+	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some || n.proved < 1000 || n.refuted < n.proved/2 {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }

@@ -1,6 +1,9 @@
 package level
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // form says in which order transactions have to fit that a level is satisfied.
 type form struct {
@@ -29,11 +32,54 @@ type Point struct {
 
 // Certificate is an order of commits (and starts, for levels of snapshots) that proves a level; nil if there is none, or no order alone
 // proves the level.
-func (g *Graph) Certificate(name string) []Point {
+//
+// Where the graph has a part of a history, groups gives the IDs of all transactions in an order in which the groups fit, whatever the level, and the
+// graph has all of each group that is more than one transaction. nil: the graph has the whole history.
+func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) []Point {
 	f, ok := forms[name]
 	if !ok {
 		return nil
 	}
+	points := g.points(f)
+	if groups == nil || points == nil {
+		return points
+	}
+	of, lists := make([]int, len(g.txns)), make([][]Point, 1) // of transactions that are a group alone: the first one
+	n := 0
+	for group := range groups {
+		if n += len(group); len(group) == 1 {
+			continue
+		}
+		for _, id := range group {
+			if at, ok := g.at.of(id); ok {
+				of[at] = len(lists)
+			}
+		}
+		lists = append(lists, nil)
+	}
+	for _, p := range points {
+		at, _ := g.at.of(p.Txn)
+		lists[of[at]] = append(lists[of[at]], p)
+	}
+	if f.split {
+		n *= 2
+	}
+	points, lists = make([]Point, 0, n), lists[1:]
+	for group := range groups {
+		switch {
+		case len(group) > 1:
+			points, lists = append(points, lists[0]...), lists[1:]
+		case f.split:
+			points = append(points, Point{group[0], true}, Point{group[0], false})
+		default:
+			points = append(points, Point{group[0], false})
+		}
+	}
+	return points
+}
+
+// points is an order of the transactions of the graph; nil if there is none.
+func (g *Graph) points(f form) []Point {
 	so, times := g.order(g.txns)
 	c := &component{txns: g.txns, edges: append(g.edges.list(len(so)), so...), times: times}
 	d := c.graph(f.kinds, f.split, f.prefix, f.use)
@@ -67,47 +113,51 @@ func (g *Graph) Certificate(name string) []Point {
 	return points
 }
 
-// Check checks a certificate against all dependencies, session order and real time, and knows nothing of how it was made.
+// Check checks a certificate against all dependencies between the transactions of the graph, session order and real time, and knows nothing of how it
+// was made.
 func (g *Graph) Check(name string, points []Point) error {
 	f, ok := forms[name]
 	if !ok {
 		return fmt.Errorf("no order proves %s", name)
 	}
-	start, commit := map[uint64]int{}, map[uint64]int{}
+	start, commit := make([]int, len(g.txns)), make([]int, len(g.txns))
 	for i, p := range points {
+		at, ok := g.at.of(p.Txn)
+		if !ok {
+			continue // of the rest of the history
+		}
 		if !p.Start {
-			commit[p.Txn] = i + 1
+			commit[at] = i + 1
 		}
 		if p.Start || !f.split {
-			start[p.Txn] = i + 1
+			start[at] = i + 1
 		}
 	}
-	for _, t := range g.txns {
-		if start[t.ID] == 0 || commit[t.ID] == 0 || start[t.ID] > commit[t.ID] {
+	for i, t := range g.txns {
+		if start[i] == 0 || commit[i] == 0 || start[i] > commit[i] {
 			return fmt.Errorf("transaction %d has no start before its commit", t.ID)
 		}
 	}
-	if len(commit) != len(g.txns) {
-		return fmt.Errorf("%d transactions commit, of %d", len(commit), len(g.txns))
-	}
 	for e := range g.edges.all() {
-		a, b := g.txns[e.from].ID, g.txns[e.to].ID
-		from, to := commit[a], start[b]
+		from, to := commit[e.from], start[e.to]
 		switch {
 		case e.kind&f.kinds == 0 || !f.use(&e):
 			continue
 		case e.kind == RW:
-			from, to = start[a], commit[b]
+			from, to = start[e.from], commit[e.to]
 		case e.kind == WW && f.prefix:
-			to = commit[b]
+			to = commit[e.to]
 		}
 		if from >= to {
-			return fmt.Errorf("transaction %d is not before %d (%s)", a, b, e.kind)
+			return fmt.Errorf("transaction %d is not before %d (%s)", g.txns[e.from].ID, g.txns[e.to].ID, e.kind)
 		}
 	}
 	latest := map[uint64]Txn{} // by session, and of all under 0, in the order of the points: who started last
 	for _, p := range points {
-		at, _ := g.at.of(p.Txn)
+		at, ok := g.at.of(p.Txn)
+		if !ok {
+			continue
+		}
 		t := g.txns[at]
 		if f.split && !p.Start {
 			for _, in := range []uint64{t.Session, 0} { // whoever started before this commit did not begin after its end

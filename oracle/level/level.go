@@ -60,6 +60,7 @@ type Graph struct {
 	at    places
 	edges edgeList
 	facts []Fact
+	own   uint8 // the levels of transactions that were not added, a bit each
 	// Unordered counts versions whose place among those of their row is not known.
 	Unordered int
 	// Timeless says that the transactions' times are of several clocks: what needs real time is not known to be satisfied.
@@ -85,6 +86,9 @@ func (g *Graph) AddTxn(t Txn) {
 		g.txns = append(g.txns, t)
 	}
 }
+
+// Ran says that there was a transaction at a level, which is not added since no cycle has it.
+func (g *Graph) Ran(o Own) { g.own |= 1 << o }
 
 // Wrote says that a transaction wrote something.
 func (g *Graph) Wrote(id uint64) {

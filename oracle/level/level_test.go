@@ -371,7 +371,7 @@ func TestBrute(t *testing.T) {
 			}
 			count[v.Level] = n
 			if _, ordered := forms[v.Level]; ordered {
-				points := g.Certificate(v.Level)
+				points := g.Certificate(v.Level, nil)
 				if (points != nil) != want[v.Level] {
 					t.Fatalf("seed %d: %s: certificate %v", seed, v.Level, points)
 				}

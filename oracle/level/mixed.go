@@ -33,8 +33,12 @@ var Mixed = Level{Name: "mixed", Forbids: "a cycle of the dependencies that matt
 
 // Own are the different levels at which the transactions ran.
 func (g *Graph) Own() (list []Own) {
+	seen := g.own
 	for i := range g.txns {
-		if o := g.txns[i].Own; !slices.Contains(list, o) {
+		seen |= 1 << g.txns[i].Own
+	}
+	for o := OwnUnknown; o <= OwnPL3; o++ {
+		if seen>>o&1 != 0 {
 			list = append(list, o)
 		}
 	}

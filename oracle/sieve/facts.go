@@ -27,7 +27,7 @@ const (
 type fact struct {
 	ver   uint64
 	order uint64 // history.Access.Order, of isPrev PrevOrder
-	asOf  uint64 // of isPrev: the version that replaced it
+	asOf  uint64 // of isPrev: the version that replaced it; of isWrite, in rows without keys: the version that it replaced
 	token uint64 // of the writer of the version; 0: not told
 	tick  uint64 // of isRead: when it was answered; of isWrite: when it was sent
 	txn   uint32

@@ -8,6 +8,8 @@ type graph struct {
 	edges pile[[2]uint32]
 	use   *pile[[2]uint32] // more edges
 	only  []bool           // transactions that can be in a cycle; nil: all can, see tangle
+	list  []uint32         // transactions in the order of which tangle knows that all edges but those between such ones lead onward; nil: there is none
+	of    []uint32         // see components; nil: no cycle was looked for
 }
 
 // counts reports whether a transaction can be in a cycle.
@@ -19,8 +21,8 @@ func (g *graph) edge(from, to uint32) {
 	}
 }
 
-// components gives for each node the number of its strongly connected component, and the components' sizes (Tarjan 1972, without recursion).
-func (g *graph) components() (of []uint32, size []uint32) {
+// components numbers the strongly connected components, those first to which others lead (Tarjan 1972, without recursion).
+func (g *graph) components() (of []uint32) {
 	n := g.nodes
 	first := make([]uint32, n+1)
 	each := func(f func(from, to uint32)) {
@@ -48,7 +50,7 @@ func (g *graph) components() (of []uint32, size []uint32) {
 	of = make([]uint32, n)
 	number, low := make([]uint32, n), make([]uint32, n) // one more than the number; 0: not met
 	var stack, path []uint32
-	met := uint32(0)
+	met, count := uint32(0), uint32(0)
 	for root := range n {
 		if number[root] != 0 {
 			continue
@@ -84,18 +86,17 @@ func (g *graph) components() (of []uint32, size []uint32) {
 			if low[v] != number[v] {
 				continue
 			}
-			k := uint32(len(size))
-			size = append(size, 0)
 			for {
 				w := stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
-				of[w] = k
-				size[k]++
+				of[w] = count
 				if w == v {
 					break
 				}
 			}
+			count++
 		}
 	}
-	return of, size
+	g.of = of
+	return of
 }

@@ -15,6 +15,8 @@ type Result struct {
 	Suspects int
 	// UnknownWriters and Unordered are counts of the whole history, as package isolation has them (Counts), if All is empty.
 	UnknownWriters, Unordered int
+	// Order is that of the history, if it was asked for and All is empty.
+	Order *Order
 
 	near []uint64 // a bit for each id of a suspect
 	far  map[uint64]bool
@@ -55,6 +57,10 @@ func (s *Sieve) Judge() *Result {
 		r.Cycles += s.units(in, nil)
 	}
 	s.context(r, in)
+	if s.opts.Order {
+		r.Order = s.order(g)
+		s.parts = nil // its facts are not needed any more
+	}
 	return r
 }
 
@@ -63,7 +69,7 @@ func (s *Sieve) graph() *graph {
 	g := &graph{nodes: uint32(len(s.txns.id)), use: &s.meeting.edges}
 	s.asked(g)
 	if g.edges.len() == 0 { // who asked by conditions is linked with others back and forth
-		g.only = s.meeting.tangle(s.opts.Ordered)
+		g.only, g.list = s.meeting.tangle(s.opts.Ordered)
 	}
 	if s.opts.Ordered {
 		s.meeting.order(g)
@@ -104,7 +110,7 @@ func (g *graph) suspects(t *txns, in, fresh []bool) (cycles int) {
 		}
 		return 0
 	}
-	of, _ := g.components()
+	of := g.components()
 	news := g.news(of, fresh)
 	count, has := make([]uint32, g.nodes), make([]bool, g.nodes)
 	for n := range in {
@@ -147,7 +153,7 @@ func (s *Sieve) units(in, fresh []bool) (cycles int) {
 		g.edge(first+u[1], u[0])
 		unit[u[0]] = u[1] + 1
 	}
-	of, _ := g.components()
+	of := g.components()
 	one, many := make([]uint32, g.nodes), make([]bool, g.nodes) // of each component: a unit in it; it has more
 	for n := range in {
 		own := unit[n]

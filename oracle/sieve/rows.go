@@ -44,10 +44,12 @@ type version struct {
 	next             uint32 // the first version of a committed writer that is known to come later
 	after            uint64 // the version that replaced it; 0: not told
 	afterBy          uint32 // who did
+	before           uint64 // the version that it replaced, in rows without keys; 0: not told
 	listed           bool
 	dead             bool // undone
 	inter            bool // its writer replaced it
 	linked           bool // afterBy counts, the places do not tell it
+	replaced         bool // it replaced one
 }
 
 // row is scratch for the judging of one row.
@@ -114,6 +116,10 @@ func (w *row) place(f *fact, keyed bool) {
 		if v.writer != none && v.writer != f.txn {
 			w.why = "two transactions wrote one version"
 		}
+		if v.before != 0 && f.asOf != 0 && v.before != f.asOf {
+			w.why = "a version replaced two"
+		}
+		v.before = max(v.before, f.asOf)
 		v.writer, v.listed, v.sent = f.txn, true, f.tick
 		v.dead = v.dead || f.flags&fFailed != 0
 		v.inter = v.inter || f.flags&fInter != 0
@@ -196,7 +202,11 @@ func (w *row) inOrder(t *txns) (bad bool) {
 			at, ok := w.find.of(v.after)
 			to := uint64(0)
 			if ok {
-				to = w.versions[at].order
+				next := &w.versions[at]
+				if to = next.order; next.replaced {
+					return true
+				}
+				next.replaced = true
 			}
 			if v.order != 0 && to != 0 && v.order >= to {
 				return true

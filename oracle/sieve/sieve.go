@@ -44,6 +44,8 @@ type Options struct {
 	Transactions bool
 	// Recorder says which recorder's clock the ticks of a session are of. nil: there is one.
 	Recorder func(session uint64) int
+	// Order asks for an order of all transactions (Result.Order). It is one of levels if Ordered is set.
+	Order bool
 	// MaxAccesses is how many accesses and statements a transaction may have to be judged. 0: no limit.
 	MaxAccesses int
 	// Parts is in how many parts the rows are judged. 0: in one.
@@ -462,7 +464,10 @@ func (s *Sieve) flush(t *running) {
 		f := fact{ver: a.ver, order: a.order, tick: st.from, txn: t.number, flags: isWrite | more}
 		if st.failed {
 			f.flags |= fFailed
-		} else if a.order == 0 && a.prev == 0 && a.op != history.OpInsert && is&committed != 0 {
+		} else if a.key == 0 && is&committed != 0 {
+			f.asOf = a.prev // of a row without a key, nothing else says it beside this version
+		}
+		if !st.failed && a.order == 0 && a.prev == 0 && a.op != history.OpInsert && is&committed != 0 {
 			s.loose++
 		}
 		if a.prev != 0 && is&committed != 0 {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// tangle says which transactions can be in a cycle; nil: all can.
+// tangle says which transactions can be in a cycle, and gives the list in which all edges but those between such ones lead onward; nil: all can.
 //
 // Nearly all edges lead onward in the order of ends. A cycle comes back over each pair of neighbours between its first and its last transaction in
 // that order, by an edge that leads back over the pair. So only what lies between the two ends of an edge that leads back can be in a cycle.
-func (m *Meeting) tangle(ordered bool) []bool {
+func (m *Meeting) tangle(ordered bool) (in []bool, list []uint32) {
 	t := m.txns
-	list := t.ended
+	list = t.ended
 	if ordered && !t.inTime(list) {
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(t.to[a], t.to[b]) })
@@ -35,16 +35,16 @@ func (m *Meeting) tangle(ordered bool) []bool {
 		for _, n := range t.ended {
 			if p := last[t.session[n]]; p != none {
 				if back(p, n); t.from[n] < t.from[p] {
-					return nil // in the order of their beginnings it is another one
+					return nil, nil // in the order of their beginnings it is another one
 				}
 			}
 			last[t.session[n]] = n
 		}
 		if slices.ContainsFunc(list, func(n uint32) bool { return t.from[n] > t.to[n] }) {
-			return nil // what ended before it began may stand behind it
+			return nil, nil // what ended before it began may stand behind it
 		}
 	}
-	in := make([]bool, len(t.id))
+	in = make([]bool, len(t.id))
 	sum := int32(0)
 	for i, n := range list {
 		sum += over[i]
@@ -53,7 +53,7 @@ func (m *Meeting) tangle(ordered bool) []bool {
 	for n, is := range t.is { // of what has not ended nothing is known
 		in[n] = in[n] || is&(committed|aborted|limbo) == 0
 	}
-	return in
+	return in, list
 }
 
 // inTime reports whether the ticks of the ends of transactions increase, those of each clock for themselves.

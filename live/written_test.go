@@ -156,6 +156,24 @@ var written = []struct {
 		2 COMMIT
 		p1 INSERT INTO tag (id, name, n) VALUES (8, 'b', 0) ON CONFLICT (name) DO NOTHING
 		1 COMMIT`, "", "-", false},
+	{"lost update by a part of WITH", `1 SELECT n FROM tag WHERE id = 1
+		2 SELECT n FROM tag WHERE id = 1
+		p1 WITH u AS (UPDATE tag SET n = 5 WHERE id = 1 RETURNING id) INSERT INTO post SELECT 20, id, 5 FROM u
+		1 COMMIT
+		p2 WITH u AS (UPDATE tag SET n = 6 WHERE id = 1 RETURNING id) INSERT INTO post SELECT 21, id, 6 FROM u
+		2 COMMIT`, "G-single lost update", "-", false},
+	{"a part of WITH that adds", `1 SELECT n FROM tag WHERE id = 2
+		2 SELECT n FROM tag WHERE id = 2
+		p1 WITH u AS (UPDATE tag SET n = n + 5 WHERE id = 2 RETURNING id) INSERT INTO post SELECT 20, id, 5 FROM u
+		1 COMMIT
+		p2 WITH u AS (UPDATE tag SET n = n + 6 WHERE id = 2 RETURNING id) INSERT INTO post SELECT 21, id, 6 FROM u
+		2 COMMIT`, "", "-", false},
+	{"read skew by a row that moves", `1 SELECT count(*) FROM tag WHERE n = 9
+		p2 WITH d AS (DELETE FROM post WHERE id = 1 RETURNING *) INSERT INTO tag SELECT 10 + id, 'moved', 9 FROM d
+		2 COMMIT
+		1 SELECT v FROM post WHERE id = 1
+		p1 INSERT INTO booking SELECT 30, 1, NULL, 'x' FROM tag WHERE n = 9
+		1 COMMIT`, "G-single phantom", "-", false},
 	{"lost update by ON CONFLICT ... WHERE", `p1 SELECT n FROM tag WHERE id = 1
 		p2 SELECT n FROM tag WHERE id = 1
 		p1 INSERT INTO tag VALUES (1, 'a', 1) ON CONFLICT (id) DO UPDATE SET n = excluded.n WHERE (tag.id = 1 AND 1=1)

@@ -76,7 +76,7 @@ type Plan struct {
 	// than Coverage: for some forms the rows tell everything, and no rows nothing. It is empty for other statements.
 	WithRows    history.Coverage
 	Rows        int
-	Repeats     bool // what it read comes with each row of the answer, and is the same (INSERT ... SELECT)
+	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event
 	// Asks are the statement's predicate reads, as far as its text tells them. Unread says why there are others.
@@ -147,6 +147,14 @@ const (
 
 // StampMark stands for the stamp in Plan.Marked. No text that is added has it otherwise.
 const StampMark = "\x00"
+
+// DecodeRow is Decode for one row of an answer. What is the same in each row counts for the first one. It may change the cells.
+func (p *Plan) DecodeRow(list []history.Access, hidden [][]byte, first bool) ([]history.Access, error) {
+	for i := max(0, len(hidden)-p.Same); i < len(hidden) && !first; i++ {
+		hidden[i] = []byte{} // it says nothing
+	}
+	return p.Decode(list, hidden)
+}
 
 // WithStamp makes the text to send from the client's text of the whole Script, of which p is the only Plan: Script.SQL
 // with the stamp in it.

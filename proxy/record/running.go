@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -34,12 +33,9 @@ type Running struct {
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.mark = len(r.accesses)
-	list, err := p.Decode(r.accesses, hidden)
+	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
 		return err
-	}
-	if p.Repeats && r.decoded > 0 {
-		list = append(list[:r.mark], slices.DeleteFunc(list[r.mark:], func(a history.Access) bool { return a.Op == history.OpRead })...)
 	}
 	r.decoded++
 	if over := len(list) - r.limit; over > 0 {

@@ -81,7 +81,7 @@ func (f *form) expected(plan *rewrite.Plan) history.Coverage {
 	if flavor() == MySQL && plan.Verb == "delete" && f.coverage == approx && strings.Contains(f.sql, "SELECT") {
 		return opaque // subqueries may become joins there
 	}
-	if flavor() == MySQL && plan.Repeats && plan.Verb == "select" {
+	if flavor() == MySQL && plan.Same > 0 && plan.Verb == "select" {
 		if strings.Contains(f.sql, "LEFT JOIN") {
 			f.n = -1 // a row of one table may have several of the other, and is told once
 		}

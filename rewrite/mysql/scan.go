@@ -77,7 +77,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 	s.copies = true
 	p := s.plan
 	p.Predicate = s.predicate(n.Where, around)
-	p.Hidden, p.Repeats, p.Coverage, p.Decode = 1, true, history.CoverageExact, decodeScan(tables, rows)
+	p.Hidden, p.Same, p.Coverage, p.Decode = 1, 1, history.CoverageExact, decodeScan(tables, rows)
 	return true
 }
 

@@ -37,10 +37,11 @@ type part struct {
 	top     bool // the transaction's id, of 64 bits, in place of xmin
 	key     bool
 	hex     bool
-	cols    []keyColumn // of the key
-	group   bool        // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
-	nested  bool        // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
-	scan    []part      // of a scan: its tables
+	cols    []keyColumn                                                // of the key
+	group   bool                                                       // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
+	nested  bool                                                       // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
+	scan    []part                                                     // of a scan: its tables
+	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
 	image   []string
 	was     bool
 	horizon uint32
@@ -70,11 +71,21 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 				}
 				continue
 			}
-			if (p.group || p.scan != nil) && text == nil {
+			if (p.group || p.scan != nil || p.rows != nil) && text == nil {
 				partial = rewrite.ErrPartial
 				continue
 			}
-			if p.scan != nil && len(text) == 0 {
+			if (p.scan != nil || p.rows != nil) && len(text) == 0 {
+				continue
+			}
+			if p.rows != nil {
+				list, err := p.decodeRows(out, text)
+				if errors.Is(err, rewrite.ErrPartial) {
+					partial = err
+				} else if err != nil {
+					return nil, err
+				}
+				out = list
 				continue
 			}
 			if p.lsn {

@@ -73,7 +73,7 @@ func TestLocks(t *testing.T) {
 	conn, c, _ := setUp(t)
 	r := postgres.New(rewrite.CaptureAuto)
 	n := 0
-	for _, f := range forms {
+	for _, f := range slices.Concat(forms, nativeForms) {
 		sc := r.Script(f.sql, c, postgres.Session{})
 		if len(sc.Plans) != 1 || !sc.Changed(f.sql) {
 			continue

@@ -21,6 +21,11 @@ type planner struct {
 	facts  int  // tables whose versions are captured, as they are mentioned
 
 	prepared bool // the text comes with a Parse message
+
+	inside    insides // the parts of WITH that write
+	collected bool    // the answer has what they told,
+	unsaid    bool    // but perhaps no row for it
+	inWith    bool    // it is such a part itself
 }
 
 func newPlanner(s *scene) *planner {
@@ -30,13 +35,14 @@ func newPlanner(s *scene) *planner {
 // opaque ends the understanding of a statement that touches tables in a way that is not seen.
 func (x *planner) opaque(format string, args ...any) {
 	x.missing(format, args...)
-	x.facts, x.idle, x.parts, x.edits, x.wrapped, x.silent = 0, 0, nil, nil, false, false
+	x.facts, x.idle, x.parts, x.edits, x.wrapped, x.silent, x.collected = 0, 0, nil, nil, false, false, false
 	x.finish()
 }
 
 // finish fills what the answer will tell into the plan.
 func (x *planner) finish() {
 	p := x.plan
+	x.addInside()
 	switch {
 	case x.facts > 0 && len(x.whys) == 0:
 		p.Coverage = history.CoverageExact
@@ -65,6 +71,8 @@ func (x *planner) understand(n *pg.Node) {
 	x.findCTEs(n)
 	e := describe.EffectOf(n)
 	x.plan.Verb, x.plan.Control, x.plan.Schema = e.Verb, e.Control, e.Schema
+	client := n
+	n = x.apart(n)
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
 		x.selectStmt(s.SelectStmt)
@@ -77,6 +85,8 @@ func (x *planner) understand(n *pg.Node) {
 	default:
 		x.utility(n)
 	}
+	x.plan.CurrentRead = x.inside.currentRead(client, n, x.plan.CurrentRead)
+	x.predicates(n)
 }
 
 // proven parses what is to be sent and compares it with the client's tree, the additions taken away: whatever the
@@ -105,8 +115,11 @@ func (x *planner) strip(n *pg.Node) bool {
 	if d := n.GetDeclareCursorStmt(); d != nil {
 		n, hidden = d.Query, len(x.plan.Cursor.Hidden)
 	}
+	if !x.inside.strip(n) {
+		return false
+	}
 	if x.wrapped {
-		n, ok := x.unwrap(n, ours)
+		n, ok := x.unwrap(n, ours, len(x.inside) > 0)
 		if !ok {
 			return false
 		}

@@ -47,6 +47,10 @@ func (x *planner) predicates(n *pg.Node) {
 
 func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	var ask rewrite.Ask
+	if s.WithClause != nil {
+		x.plan.Unread = "it reads several tables or a subquery"
+		return
+	}
 	if inner := existence(s); inner != nil {
 		ask.Exists, s = true, inner
 	} else if inner := rowIfExists(s); inner != nil {
@@ -70,7 +74,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	switch {
 	case s.Op != pg.SetOperation_SETOP_NONE:
 		x.plan.Unread = "a set operation"
-	case tables > 1, rv == nil, s.WithClause != nil, x.scope[rv.Relname] > 0:
+	case tables > 1, rv == nil, s.WithClause != nil:
 		x.plan.Unread = "it reads several tables or a subquery"
 	case s.HavingClause != nil:
 		x.plan.Unread = "HAVING hides groups"

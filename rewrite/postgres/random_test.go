@@ -61,6 +61,15 @@ func (c composer) query() string {
 }
 
 func (c composer) write() string {
+	if c.IntN(3) == 0 {
+		return "WITH s AS (SELECT id, balance FROM account WHERE id < 3), w" + c.pick("", "", "(x, y)") + " AS (" + c.change() + ") " + c.pick("SELECT 1", "SELECT * FROM w", "SELECT count(*) FROM w", "SELECT w FROM w",
+			"SELECT s.id, (SELECT count(*) FROM w) FROM s", "INSERT INTO nokey SELECT 7", "INSERT INTO nokey (v) SELECT 8 FROM w", "UPDATE orders SET amount = 3 FROM w WHERE orders.id = 10 RETURNING w.*",
+			"DELETE FROM orders WHERE EXISTS (SELECT * FROM w)", "SELECT DISTINCT id FROM orders ORDER BY id", "(SELECT id FROM w) UNION ALL SELECT id FROM s", "SELECT count(*) FROM account", "SELECT id FROM orders o FOR UPDATE OF o")
+	}
+	return c.change()
+}
+
+func (c composer) change() string {
 	returning := c.pick("", "", "", " RETURNING *", " RETURNING a.id, balance AS from", " RETURNING (SELECT count(*) FROM orders)")
 	switch c.IntN(4) {
 	case 0:

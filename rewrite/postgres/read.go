@@ -26,6 +26,9 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.writes(c)
 	if len(c.tables) == 0 {
+		if len(x.inside) > 0 {
+			x.wrap(nil)
+		}
 		x.finish()
 		return
 	}
@@ -36,10 +39,16 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 		x.opaque("the catalog is not known")
 	case c.asks:
 		x.opaque("%s", asksText)
-	case s.Op == pg.SetOperation_SETOP_UNION && s.All:
+	case s.Op == pg.SetOperation_SETOP_UNION && s.All && len(x.inside) == 0:
 		x.unionAll(s, c)
 	default:
+		told := x.inside
 		x.query(s, c)
+		if len(told) > 0 && !x.collected && x.catalog.Usable() { // what is written shows, if not what is read
+			x.inside, x.whys = told, slices.DeleteFunc(x.whys, func(why string) bool { return why == writesInside })
+			x.wrap(nil)
+			x.finish()
+		}
 	}
 }
 
@@ -98,6 +107,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		}
 	}
 	x.facts = len(list) + x.idle
+	var outside []scan
 	if x.facts < len(c.tables) && !locks(s) && !c.writes {
 		sub := x.subqueries(s, grouped, !grouped)
 		for _, sc := range sub.inside {
@@ -105,10 +115,10 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			x.facts += sc.tables
 		}
 		x.facts += sub.none
-		x.silent = sub.silent
-		if len(sub.outside) > 0 && !x.wrap(sub.outside) {
-			x.missing("its end was not found")
-		}
+		x.silent, outside = sub.silent, sub.outside
+	}
+	if (len(outside) > 0 || len(x.inside) > 0) && !x.wrap(outside) {
+		x.missing("its end was not found")
 	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
 	x.incomplete(c)

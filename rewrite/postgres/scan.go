@@ -458,13 +458,17 @@ func (x *planner) wrap(list []scan) bool {
 		add += ", " + x.askScan(sc, true)
 		x.facts += sc.tables
 	}
+	for _, column := range x.askInside(true) {
+		add += ", " + column
+	}
 	x.wrapped = true
 	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add + " FROM ("}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: ") " + name})
 	return true
 }
 
-// unwrap puts the client's statement in the place of the one that wrap made, and counts the columns that this one added.
-func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool) (columns int, ok bool) {
+// unwrap puts the client's statement in the place of the one that wrap made, and counts the columns that this one added. writes says that its WITH
+// clause writes.
+func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bool) (columns int, ok bool) {
 	s := n.GetSelectStmt()
 	if s == nil || s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 || len(s.TargetList) < 2 {
 		return 0, false
@@ -480,6 +484,13 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool) (columns 
 		}
 	}
 	columns = len(s.TargetList) - 1
+	if writes { // a WITH clause that writes stays at the top
+		in := q.Subquery.GetSelectStmt()
+		if in == nil || in.WithClause != nil {
+			return 0, false
+		}
+		in.WithClause, s.WithClause = s.WithClause, nil
+	}
 	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, LimitOption: s.LimitOption, Op: s.Op}
 	if !pgsyntax.Same(s.ProtoReflect(), alone.ProtoReflect()) { // a clause of the client's slipped out of the subquery
 		return 0, false

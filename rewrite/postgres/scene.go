@@ -26,6 +26,8 @@ type scene struct {
 	node  *pg.Node
 	ctes  map[string]*cte
 	scope map[string]int // names of the common table expressions around
+	// siblings are the queries that stand before a part of a WITH clause: what it reads of them counts as its own.
+	siblings map[string]*pg.SelectStmt
 }
 
 // content is what a statement mentions anywhere in it.
@@ -64,7 +66,11 @@ func (x *scene) content(m proto.Message) content {
 	pgsyntax.Walk(m, func(m proto.Message) bool {
 		switch n := m.(type) {
 		case *pg.RangeVar:
-			if n.Schemaname == "" && ctes[n.Relname] && len(x.catalog.Named(n.Relname)) == 0 {
+			if q := x.siblings[n.Relname]; q != nil && n.Schemaname == "" && !ctes[n.Relname] {
+				c.tables = append(c.tables, x.content(q).tables...)
+				return true
+			}
+			if n.Schemaname == "" && (ctes[n.Relname] || x.siblings != nil && x.scope[n.Relname] > 0) && len(x.catalog.Named(n.Relname)) == 0 {
 				return true
 			}
 			if x.watched(n) {

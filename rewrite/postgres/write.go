@@ -19,7 +19,7 @@ const asksText = "it may ask for its own text"
 // writes notes what is written inside of a statement, and that it is not seen.
 func (x *planner) writes(c content) {
 	if len(c.targets) > 0 {
-		x.missing("it writes inside WITH")
+		x.missing(writesInside)
 	}
 }
 
@@ -38,7 +38,7 @@ type write struct {
 func (x *planner) insertStmt(s *pg.InsertStmt) {
 	w := write{node: s, relation: s.Relation, with: s.WithClause, returning: s.ReturningList, op: history.OpInsert}
 	src := s.SelectStmt.GetSelectStmt()
-	x.plan.Predicate = src != nil && len(src.ValuesLists) == 0 && refersTables(src)
+	x.plan.Predicate = src != nil && len(src.ValuesLists) == 0 && len(x.content(s).tables) > 1
 	if oc := s.OnConflictClause; oc != nil {
 		switch oc.Action {
 		case pg.OnConflictAction_ONCONFLICT_UPDATE:
@@ -86,7 +86,7 @@ func (x *planner) write(w write) {
 		x.missing("function %s may read and write tables", f)
 	}
 	if len(c.targets) > 1 {
-		x.missing("it writes inside WITH")
+		x.missing(writesInside)
 	}
 	if w.op != history.OpInsert {
 		x.plan.Predicate = true
@@ -151,13 +151,15 @@ func (x *planner) write(w write) {
 		list = append(list, x.ask(s, history.OpRead, false))
 	}
 	x.facts = len(list)
+	list = append(list, x.images(target, w.op)...)
 	if len(c.tables) > x.facts && len(c.targets) == 1 && !rel.HasTriggers {
 		list = append(list, x.beside(w)...)
 	}
 	if len(c.tables) == x.facts+1 && x.locksOwn(w, target) {
 		x.facts++
 	}
-	list = append(list, x.images(target, w.op)...)
+	told := x.askInside(false)
+	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "
@@ -212,7 +214,9 @@ func (x *planner) beside(w write) (columns []string) {
 	}
 	x.facts += sub.none
 	x.silent = sub.silent
-	x.plan.Repeats = w.op == history.OpInsert
+	if w.op == history.OpInsert {
+		x.plan.Same = len(columns)
+	}
 	return columns
 }
 
@@ -429,17 +433,6 @@ func (x *scene) many(s *pg.SelectStmt) bool {
 		return !many
 	})
 	return many
-}
-
-func refersTables(m proto.Message) bool {
-	found := false
-	pgsyntax.Walk(m, func(m proto.Message) bool {
-		if _, ok := m.(*pg.RangeVar); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
 }
 
 // currentRead reports whether every column that is assigned is computed by the server from the row's current version,

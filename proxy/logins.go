@@ -25,6 +25,7 @@ type logins struct {
 // login is a client from its connection to the end of its authentication.
 type login struct {
 	end   func()        // ends its session
+	left  func() bool   // asks whether it has ended its connection without a word
 	ready chan struct{} // closed when it has a place, or has to go
 	began time.Time     // when it got its place
 	owes  time.Time     // since when we wait for the client; zero: we do not
@@ -43,15 +44,12 @@ const (
 )
 
 // enter waits for a place until over, and not for longer than limit. It returns nil if the client has to go. end ends the
-// client's session.
-func (l *logins) enter(end func(), over <-chan struct{}, limit time.Duration) *login {
-	one := &login{end: end, ready: make(chan struct{})}
+// client's session; left asks whether the client is gone already: such a one gets no place.
+func (l *logins) enter(end func(), left func() bool, over <-chan struct{}, limit time.Duration) *login {
+	one := &login{end: end, left: left, ready: make(chan struct{})}
 	l.mu.Lock()
 	if l.waiting = append(l.waiting, one); len(l.waiting) > l.most*waitingFactor {
-		first := l.waiting[0]
-		l.waiting = slices.Delete(l.waiting, 0, 1)
-		first.gone = true
-		close(first.ready)
+		l.refuse(0)
 	}
 	l.serve()
 	l.mu.Unlock()
@@ -100,9 +98,28 @@ func (l *logins) awaits(one *login, client bool) {
 	}
 }
 
+// refuse ends the waiting of a client that has to go. l.mu is held.
+func (l *logins) refuse(i int) {
+	one := l.waiting[i]
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	one.gone = true
+	close(one.ready)
+}
+
+// anyWaits reports whether a client waits that is still there: a place, and a connection to the server, would be lost on others. l.mu is held.
+func (l *logins) anyWaits() bool {
+	for last := len(l.waiting) - 1; last >= 0; last-- {
+		if !l.waiting[last].left() {
+			return true
+		}
+		l.refuse(last)
+	}
+	return false
+}
+
 // serve gives places to those who wait. l.mu is held.
 func (l *logins) serve() {
-	for len(l.waiting) > 0 && (len(l.places) < l.most || l.evict()) {
+	for l.anyWaits() && (len(l.places) < l.most || l.evict()) {
 		last := len(l.waiting) - 1
 		one := l.waiting[last]
 		l.waiting = l.waiting[:last]

@@ -1,7 +1,11 @@
 package proxy
 
 import (
+	"io"
+	"net"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,13 +20,14 @@ type crowd struct {
 type client struct {
 	entered chan *login
 	ended   chan struct{}
+	left    atomic.Bool
 }
 
 func (c *crowd) come() *client {
-	one := &client{make(chan *login, 1), make(chan struct{})}
+	one := &client{entered: make(chan *login, 1), ended: make(chan struct{})}
 	before := c.waiting()
 	go func() {
-		one.entered <- c.l.enter(sync.OnceFunc(func() { close(one.ended) }), c.t.Context().Done(), time.Hour)
+		one.entered <- c.l.enter(sync.OnceFunc(func() { close(one.ended) }), one.left.Load, c.t.Context().Done(), time.Hour)
 	}()
 	for len(one.entered) == 0 && c.waiting() == before { // it has a place or waits
 		time.Sleep(time.Millisecond)
@@ -86,8 +91,67 @@ func TestLoginsBounded(t *testing.T) {
 	for range waitingFactor - 1 {
 		c.come()
 	}
-	go c.l.enter(func() {}, t.Context().Done(), time.Hour)
+	go c.l.enter(func() {}, func() bool { return false }, t.Context().Done(), time.Hour)
 	if one := <-first.entered; one != nil || c.waiting() != waitingFactor {
 		t.Errorf("got %v, %d wait", one, c.waiting())
+	}
+}
+
+// TestLoginsLeft: a client that is gone gets no place, and costs nobody his; one that has ended after it said something is heard.
+func TestLoginsLeft(t *testing.T) {
+	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	slow := c.come()
+	a := <-slow.entered
+	stays, goes := c.come(), c.come()
+	goes.left.Store(true)
+	c.l.awaits(a, true)
+	c.l.mu.Lock()
+	a.owes = a.owes.Add(-2 * time.Hour)
+	c.l.serve()
+	c.l.mu.Unlock()
+	<-slow.ended
+	if one := <-goes.entered; one != nil {
+		t.Error("a client that is gone got a place")
+	}
+	b := <-stays.entered
+	if b == nil || c.waiting() != 0 {
+		t.Fatal("the one that waits got no place")
+	}
+	// nobody has to go for one that is gone
+	c.l.awaits(b, true)
+	c.l.mu.Lock()
+	b.owes = b.owes.Add(-2 * time.Hour)
+	c.l.mu.Unlock()
+	if one := c.l.enter(func() {}, func() bool { return true }, t.Context().Done(), time.Hour); one != nil || c.l.leave(b) {
+		t.Error("a client had to go for one that is gone, or that one got a place")
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for text, want := range map[string]bool{"": true, "x": false} {
+		client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if left(conn) {
+			t.Error("a client that is there is gone")
+		}
+		if _, err := io.WriteString(client, text); err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+		for n := 0; left(conn) != want && n < 1_000_000; n++ { // until the system has delivered the end
+			runtime.Gosched()
+		}
+		if left(conn) != want {
+			t.Errorf("a client that ends after %q: gone is %v", text, !want)
+		}
 	}
 }

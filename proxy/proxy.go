@@ -393,7 +393,7 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 		cancel()
 		_ = conn.Close() // the session closes it once more
 	}
-	one := l.logins.enter(end, soft.Done(), l.config.Timeouts.Startup)
+	one := l.logins.enter(end, func() bool { return left(conn) }, soft.Done(), l.config.Timeouts.Startup)
 	if one == nil {
 		p.log.Info().Str("listener", l.config.Name).Stringer("client", conn.RemoteAddr()).Msg("a client had to go before it could log in: too many others try")
 		_ = conn.Close() // it got nothing, and nothing was read

@@ -13,6 +13,7 @@ import (
 // features are what a case's setup has that a view cannot show exactly.
 type features struct {
 	generated map[string][]string // by table: the columns that the server fills in
+	computed  map[string][]string // by table: the columns that are generated from others
 	views     map[string]bool     // views that show nothing but tables
 	deferred  bool                // constraints that may be deferred
 	late      bool                // constraints that are looked at when a transaction ends, and not before
@@ -38,6 +39,7 @@ var (
 	late       = regexp.MustCompile(`(?i)\binitially\s+deferred\b`)
 	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
 	acting     = regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`)
+	computing  = regexp.MustCompile(`(?i)\bas\s*\(`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
 	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
 	viewed     = regexp.MustCompile("(?i)^\\s*create\\s+(?:or\\s+replace\\s+)?(?:algorithm\\s*=\\s*\\w+\\s+)?(?:definer\\s*=\\s*\\S+\\s+)?(?:sql\\s+security\\s+\\w+\\s+)?view\\s+[`\"]?([\\w$]+)[`\"]?")
@@ -64,7 +66,7 @@ func featureless(setup []string) string {
 // featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
 func featuresOf(setup []string, tables []string) features {
 	f := features{
-		generated: map[string][]string{}, views: map[string]bool{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
+		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]bool{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
@@ -85,6 +87,9 @@ func featuresOf(setup []string, tables []string) features {
 			f.itself[name] = f.itself[name] || regexp.MustCompile(`(?i)\breferences\s+["`+"`"+`]?`+regexp.QuoteMeta(name)+`\b`).MatchString(sql[m[1]:end])
 			for _, part := range schedule.Items(sql[m[1]:end]) {
 				f.key(name, part)
+				if c := definition.FindStringSubmatch(part); c != nil && !constraint[strings.ToLower(c[1])] && computing.MatchString(part[len(c[0]):]) {
+					f.computed[name] = append(f.computed[name], strings.ToLower(c[1]))
+				}
 				if c := definition.FindStringSubmatch(part); c != nil && automatic.MatchString(part[len(c[0]):]) {
 					f.generated[name] = append(f.generated[name], strings.ToLower(c[1]))
 				}

@@ -27,7 +27,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		if kind.Writes() && st.Answer.Err == nil {
 			c.taint(w, q, st.Name+": "+err.Error())
 		}
-		return []*world{w}, nil, c.alone(ctx, w, i)
+		return []*world{w}, nil, alone(ctx, c, w, i)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 			if kind.Writes() && st.Answer.Err == nil {
 				c.taint(w, q, st.Name+": "+cand.uncertain)
 			}
-			return []*world{w}, nil, c.alone(ctx, w, i)
+			return []*world{w}, nil, alone(ctx, c, w, i)
 		}
 		m := &mismatch{step: i, name: name, rule: cand.rule, want: about(&tr.answer, kind), got: about(&st.Answer, kind), views: cand.views, trail: w.trail}
 		if name == oracle.NameResult && (q.Verb == "select" || q.Returning) {

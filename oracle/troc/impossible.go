@@ -35,7 +35,7 @@ var (
 
 // alone judges an answer that was compared with nothing: a row that no state of its table can hold is wrong, whatever the view. The server says
 // so itself: it refuses such a row, or computes another value for a generated column.
-func (c *check) alone(ctx context.Context, w *world, i int) error {
+func alone(ctx context.Context, c *check, w *world, i int) error {
 	st := &c.s.Steps[i]
 	kind, _ := c.kind(i)
 	if kind.Writes() || st.Answer.Err != nil || c.judged[i] || c.features.late {
@@ -49,13 +49,13 @@ func (c *check) alone(ctx context.Context, w *world, i int) error {
 		return nil
 	}
 	table := names[0]
-	places, whole := c.places(st, table)
-	if places == nil {
+	shown, whole := places(st, c.t.columns[table])
+	if shown == nil {
 		return nil
 	}
 	tried := 0
 	for _, values := range st.Answer.Rows {
-		row := c.completed(w, table, values, places, whole)
+		row := completed(w.view(table, initial, moment{}), values, shown, len(c.t.columns[table]), whole)
 		if row == nil || w.holds(table, row) {
 			continue
 		}
@@ -88,8 +88,7 @@ func (c *frame) unchecked() bool {
 }
 
 // places are the columns of a table that the columns of an answer are; nil if they are something else. whole says that they are all.
-func (c *check) places(st *schedule.Step, table string) (list []int, all bool) {
-	columns := c.t.columns[table]
+func places(st *schedule.Step, columns []answer.Column) (list []int, all bool) {
 	if whole.MatchString(st.Statement.Text) {
 		all = slices.EqualFunc(columns, st.Answer.Columns, func(a, b answer.Column) bool { return strings.EqualFold(a.Name, b.Name) })
 		if !all {
@@ -115,14 +114,13 @@ func (c *check) places(st *schedule.Step, table string) (list []int, all bool) {
 	return list, false
 }
 
-// completed is a row of a table with the values that an answer shows of it. Of other columns it has those of a row that was there; nil if none was.
-func (c *check) completed(w *world, table string, values []answer.Value, places []int, whole bool) []answer.Value {
-	row := make([]answer.Value, len(c.t.columns[table]))
+// completed is a row of a table with the values that an answer shows of it. Of other columns it has those of a row that is known; nil if none is.
+func completed(known relation, values []answer.Value, places []int, columns int, whole bool) []answer.Value {
+	row := make([]answer.Value, columns)
 	if !whole {
 		if !slices.ContainsFunc(values, func(v answer.Value) bool { return v == nil }) { // only NOT NULL is about a column alone
 			return nil
 		}
-		known := w.view(table, initial, moment{})
 		if len(known) == 0 {
 			return nil
 		}

@@ -272,7 +272,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 	r := c.roles(kind, q)
 	skip := func(why string) ([]*world, []death, error) {
 		c.out.Note("%s was not compared: %s", st.Name, why)
-		if err := c.alone(ctx, w, i); err != nil {
+		if err := alone(ctx, c, w, i); err != nil {
 			return nil, nil, err
 		}
 		if kind.Writes() && !st.Failed() {

@@ -32,6 +32,7 @@ type stand struct {
 	sessions []conn
 	direct   conn
 	family   bool     // MySQL family
+	hostile  bool     // other tables are written by triggers, cascades and functions
 	before   []string // what the first session executes before a play
 }
 
@@ -481,7 +482,8 @@ type program []struct {
 	args  []any
 }
 
-func compose(rng *rand.Rand, txn int, family bool) (p program) {
+// kinds is how many kinds of statements there are, see stand.kinds.
+func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 	tag := func() string { return fmt.Sprintf("t%d.%d", txn, len(p)) }
 	for range 1 + rng.IntN(3) {
 		add := func(query string, args ...any) {
@@ -497,11 +499,22 @@ func compose(rng *rand.Rand, txn int, family bool) (p program) {
 			}
 			return postgres
 		}
-		kinds := 24
-		if family {
-			kinds = 20
-		}
 		switch rng.IntN(kinds) {
+		case 24:
+			add(fmt.Sprintf("MERGE INTO r USING (VALUES (%d, %d), (%d, %d)) x(id, v) ON r.id = x.id WHEN MATCHED THEN UPDATE SET v = x.v, tag = '%s' WHEN NOT MATCHED THEN INSERT VALUES (x.id, x.v, '%s')",
+				1+rng.IntN(3), v, 10*txn+len(p), w, tag(), tag()))
+		case 25, 26:
+			add(fmt.Sprintf("UPDATE r SET id = id + 1000 WHERE id = %d", 1+rng.IntN(3))) // cascades
+		case 27:
+			add(fmt.Sprintf("DO 'BEGIN UPDATE r SET v = %d, tag = ''%s'' WHERE v = %d; END'", v, tag(), w))
+		case 28:
+			add(fmt.Sprintf("SELECT touch(%d, %d)", 1+rng.IntN(3), v))
+		case 29:
+			add("SELECT id, r, v FROM child WHERE v = $1", v)
+		case 30:
+			add(fmt.Sprintf("UPDATE child SET v = %d WHERE r = %d", v, 1+rng.IntN(3)))
+		case 31:
+			add(fmt.Sprintf("DELETE FROM r WHERE id = %d", 1+rng.IntN(3))) // cascades
 		case 20:
 			add(fmt.Sprintf("WITH u AS (UPDATE r SET v = v + 1, tag = '%s' WHERE id = %d RETURNING v) UPDATE s SET n = %d FROM u", tag(), 1+rng.IntN(3), 10*txn+len(p)))
 		case 21:
@@ -563,9 +576,30 @@ func compose(rng *rand.Rand, txn int, family bool) (p program) {
 	return p
 }
 
+// kinds is how many kinds of statements a database takes: those of all products, of PostgreSQL, and those that need more tables.
+func (s *stand) kinds() int {
+	switch {
+	case s.family:
+		return 20
+	case s.hostile:
+		return 32
+	}
+	return 24
+}
+
 // fill sets the table up again, without the proxy.
 func (s *stand) fill(rng uint64) {
 	values := rand.New(rand.NewPCG(rng, 1))
+	if s.hostile {
+		if _, err := ask(s.direct, "TRUNCATE r, s, q, child"); err != nil {
+			s.t.Fatal(err)
+		}
+		defer func() {
+			if _, err := ask(s.direct, "INSERT INTO child VALUES (1, 1, 0), (2, 2, 1), (3, 2, 2)"); err != nil {
+				s.t.Fatal(err)
+			}
+		}()
+	}
 	for _, q := range []string{"DELETE FROM q", "INSERT INTO q (id, v) VALUES (1, 1)", "DELETE FROM s", "INSERT INTO s (id, n) VALUES (1, 1)", "DELETE FROM r", fmt.Sprintf("INSERT INTO r (id, v, tag) VALUES (1, %d, 'i'), (2, %d, 'i'), (3, NULL, 'i')", values.IntN(3), values.IntN(3))} {
 		if _, err := ask(s.direct, q); err != nil {
 			s.t.Fatal(err)
@@ -595,6 +629,28 @@ func TestRandomHistoriesFamily(t *testing.T) {
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
+// state is a query of all that the database has.
+func (s *stand) state() string {
+	all := "SELECT id, v, tag, (SELECT n FROM s) FROM r UNION ALL SELECT id, v, 'q', 0 FROM q"
+	if s.hostile {
+		all += " UNION ALL SELECT id, v, 'child', r FROM child"
+	}
+	return all
+}
+
+// TestRandomHistoriesHostile does the same where triggers, cascades and functions write what no statement shows: nothing false is found.
+func TestRandomHistoriesHostile(t *testing.T) {
+	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)",
+		"CREATE TABLE child (id INT PRIMARY KEY, r INT REFERENCES r ON DELETE CASCADE ON UPDATE CASCADE, v INT)",
+		"CREATE FUNCTION touch(i INT, x INT) RETURNS INT LANGUAGE sql AS 'UPDATE q SET v = x WHERE id = 1; UPDATE r SET v = x + 1 WHERE id = i RETURNING v'",
+		"CREATE FUNCTION follow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE q SET v = v + 1 WHERE id = 1; UPDATE r SET v = 2 WHERE id = 3; RETURN NULL; END'",
+		"CREATE TRIGGER each AFTER UPDATE ON s FOR EACH ROW EXECUTE FUNCTION follow()",
+		"CREATE TRIGGER once AFTER INSERT ON q FOR EACH STATEMENT EXECUTE FUNCTION follow()",
+		"CREATE CONSTRAINT TRIGGER late AFTER DELETE ON child DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION follow()")
+	s.hostile = true
+	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+}
+
 func (s *stand) random(levels ...string) {
 	for _, level := range levels {
 		counts := map[string]int{}
@@ -618,7 +674,7 @@ func (s *stand) history(level string, seed uint64) string {
 	committed := make([]bool, len(s.sessions))
 	var schedule []int
 	for i := range s.sessions {
-		programs[i] = compose(rng, i+1, s.family)
+		programs[i] = compose(rng, i+1, s.kinds(), s.family)
 		for range len(programs[i]) + 2 {
 			schedule = append(schedule, i)
 		}
@@ -687,7 +743,7 @@ func (s *stand) history(level string, seed uint64) string {
 		await(i, nil)
 	}
 	r := s.proxy.Checker.Result()
-	end, err := ask(s.direct, "SELECT id, v, tag, (SELECT n FROM s) FROM r UNION ALL SELECT id, v, 'q', 0 FROM q")
+	end, err := ask(s.direct, s.state())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -771,7 +827,7 @@ func (s *stand) serial(seed uint64, programs []program, results [][]string, comm
 			}
 			_, _ = ask(s.direct, "COMMIT")
 		}
-		if r, err := ask(s.direct, "SELECT id, v, tag, (SELECT n FROM s) FROM r UNION ALL SELECT id, v, 'q', 0 FROM q"); err != nil || r != end {
+		if r, err := ask(s.direct, s.state()); err != nil || r != end {
 			return nil
 		}
 		return append([]int{}, order...)

@@ -34,6 +34,7 @@ type instrumentation struct {
 	edits   []rewrite.Edit
 	parts   []part   // the hidden columns
 	arms    [][]part // UNION ALL: the parts of each arm
+	drained []string // the common table expressions that are used several times, of which all is told
 	inner   int      // hidden columns of subqueries so far
 	linked  bool     // a condition was added to WHERE
 	wrapped bool     // the statement became a subquery

@@ -51,7 +51,7 @@ func (c composer) query() string {
 	case 0:
 		return "(" + q + ")"
 	case 1:
-		return "WITH w AS (" + q + ") SELECT " + c.pick("1", "count(*)", "*") + " FROM w"
+		return "WITH w AS (" + q + ") SELECT " + c.pick("1", "count(*)", "*", "(SELECT count(*) FROM w), 1", "1 FROM w UNION ALL SELECT 2") + " FROM w" + c.pick("", " LIMIT 2")
 	case 2:
 		return "SELECT " + c.pick("1", "count(*)", "q.*") + " FROM (" + q + ") q"
 	case 3:

@@ -145,6 +145,8 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	bare := s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && len(x.content(&pg.SelectStmt{FromClause: s.FromClause}).tables) == 0
 	if bare { // subqueries of its expressions alone read tables
 		list, ok = nil, !slices.ContainsFunc(s.FromClause, func(n *pg.Node) bool { return n.GetRangeVar() != nil })
+	} else if !ok && x.sharing(s) {
+		list, ok, bare = nil, true, true
 	}
 	columns := len(s.TargetList)
 	for _, sc := range list {
@@ -173,6 +175,15 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	}
 	x.finish()
 	return true
+}
+
+// sharing reports whether a query has a FROM clause of common table expressions alone that other parts use, too: what it reads of them is among what is
+// told of a subquery that reads all of them.
+func (x *scene) sharing(s *pg.SelectStmt) bool {
+	return s.Op == pg.SetOperation_SETOP_NONE && len(s.FromClause) > 0 && !slices.ContainsFunc(s.FromClause, func(n *pg.Node) bool {
+		rv := n.GetRangeVar()
+		return rv == nil || rv.Schemaname != "" || x.scope[rv.Relname] == 0 || x.ctes[rv.Relname].uses < 2
+	})
 }
 
 // limit gives the LIMIT of a query whose columns cost nothing: a small number, but more than one row. The server has all of the answer before the client

@@ -88,14 +88,29 @@ func (x *instrumentation) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 			}
 		}
 		if rv := s.FromClause[0].GetRangeVar(); rv != nil && rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
-			if c := x.ctes[rv.Relname]; c.query != nil && c.uses == 1 {
-				return x.consumed(c.query)
-			}
-			return nil, false
+			return x.shared(rv.Relname)
 		}
 	}
 	sc, ok := x.scanOf(s, false)
 	return []scan{sc}, ok
+}
+
+// shared gives the scans of a common table expression that is read to its end. Its tables count once, however often it is used.
+func (x *instrumentation) shared(name string) (list []scan, ok bool) {
+	c := x.ctes[name]
+	if c.query == nil {
+		return nil, false
+	}
+	if list, ok = x.consumed(c.query); !ok || c.uses == 1 {
+		return list, ok
+	}
+	for i := range list {
+		if slices.Contains(x.drained, name) {
+			list[i].tables = 0
+		}
+	}
+	x.drained = append(slices.Clip(x.drained), name)
+	return list, true
 }
 
 // ranked reports whether the first thing by which groups are ordered is an aggregate, so that all rows are read before there is a first group.

@@ -24,4 +24,13 @@ var nativeForms = []form{
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id, id) SELECT 1 FROM u`, "opaque", ""},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING *) SELECT balance FROM account WHERE id = 1`, "rows", "read account 1, update account 1"},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id) SELECT id FROM u UNION ALL SELECT id FROM orders WHERE id = 10`, "approximate", "update account 1"},
+
+	// common table expressions that are used several times
+	{`WITH c AS (SELECT id, balance FROM account WHERE id < 4) SELECT id, (SELECT count(*) FROM c) FROM c ORDER BY id LIMIT 2`, "rows", "read account 1, read account 2, read account 3"},
+	{`WITH c AS (SELECT id, balance FROM account WHERE id < 4) SELECT (SELECT count(*) FROM c), o.id FROM orders o, c WHERE o.id = 10`, "exact", "read account 1, read account 2, read account 3, read orders 10, read orders 10, read orders 10"},
+	{`WITH c AS (SELECT id FROM account WHERE id < 3) SELECT id FROM c UNION ALL SELECT -id FROM c`, "rows", "read account 1, read account 1, read account 2, read account 2"},
+	{`WITH c AS (SELECT id FROM account WHERE id < 3) SELECT id FROM c UNION ALL SELECT -id FROM c WHERE id = (SELECT max(account_id) FROM orders)`, "opaque", ""},
+	{`WITH c AS (SELECT id FROM account WHERE id < 3) SELECT id FROM c WHERE EXISTS (SELECT 1 FROM c d WHERE d.id > c.id)`, "opaque", ""},
+	{`WITH c AS (SELECT id FROM account WHERE id < 3 LIMIT 1) SELECT id, (SELECT count(*) FROM c) FROM c`, "opaque", ""},
+	{`WITH c AS (SELECT id FROM account WHERE id < 3) SELECT a.id FROM c a JOIN c b ON a.id = b.id`, "opaque", ""},
 }

@@ -22,9 +22,22 @@ const (
 	memoryAim = 215 << 20
 )
 
-// memoryFor is the limit for so many bytes that are in use. It leaves half as much again, so that much in use does not mean collecting all the time.
-func memoryFor(live uint64) int64 {
-	return int64(max(memoryAim, float64(live)*3/2))
+// memoryFor is the limit for so many bytes that are in use, in the heap and besides it: 10,000 sessions need more for stacks than for what they point
+// to. It leaves half as much again, so that much in use does not mean collecting all the time.
+func memoryFor(live, besides uint64) int64 {
+	return int64(max(memoryAim, float64(live+besides)*3/2))
+}
+
+// inUse is what the last collection left in the heap, and what the limit counts besides the heap: stacks and the runtime's own data, in bytes.
+func inUse() (live, besides uint64) {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	besides = s[1].Value.Uint64()
+	for _, heap := range s[2:] {
+		besides -= min(besides, heap.Value.Uint64())
+	}
+	return s[0].Value.Uint64(), besides
 }
 
 // garbageFor is the percentage for so many bytes that are in use.
@@ -47,12 +60,11 @@ func tuneCollector() (stop func()) {
 		if stopped {
 			return
 		}
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
+		live, besides := inUse()
 		if !limited {
-			debug.SetMemoryLimit(memoryFor(live[0].Value.Uint64()))
+			debug.SetMemoryLimit(memoryFor(live, besides))
 		}
-		if want := garbageFor(live[0].Value.Uint64()); want < now*9/10 || want > now*11/10 {
+		if want := garbageFor(live); want < now*9/10 || want > now*11/10 {
 			now = want
 			debug.SetGCPercent(now)
 		}

@@ -16,16 +16,27 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	for live, want := range map[uint64]int64{0: 215 << 20, 143 << 20: 215 << 20, 200 << 20: 300 << 20, 1 << 40: 3 << 39} {
-		if got := memoryFor(live); got != want {
-			t.Errorf("%d MiB in use: a limit of %d, want %d", live>>20, got, want)
+		for _, besides := range []uint64{0, live / 2} {
+			if got := memoryFor(live-besides, besides); got != want {
+				t.Errorf("%d MiB in use, %d of it besides the heap: a limit of %d, want %d", live>>20, besides>>20, got, want)
+			}
 		}
 	}
+	enough, sleepers := make(chan struct{}), 20_000 // their stacks have 2 KiB each, and the heap hardly anything
+	_, before := inUse()
+	for range sleepers {
+		go func() { <-enough }()
+	}
+	if _, besides := inUse(); besides < before+uint64(sleepers)<<10 {
+		t.Errorf("%d bytes are in use besides the heap, and %d before %d goroutines began", besides, before, sleepers)
+	}
+	close(enough)
 	percent := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 		metrics.Read(s)
 		return s[0].Value.Uint64()
 	}
-	before := percent()
+	percentage := percent()
 	for _, set := range []int64{math.MaxInt64, 1 << 30} { // without a limit of the user's, and with one
 		limit := debug.SetMemoryLimit(set)
 		stop := tuneCollector()
@@ -52,8 +63,8 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	stop()
-	if now := percent(); now != before {
-		t.Errorf("at the end the percentage is %d, and not %d as it was", now, before)
+	if now := percent(); now != percentage {
+		t.Errorf("at the end the percentage is %d, and not %d as it was", now, percentage)
 	}
 	runtime.KeepAlive(held)
 }

@@ -179,10 +179,14 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		runs[r.run] = in.name
 		list[i], sources[i] = r, fleet.Source{Name: in.name, Next: r.next}
 	}
-	next := list[0].next
+	var next func() (*history.Event, error)
 	if len(list) > 1 {
-		m := fleet.Merge(sources...)
-		next, opts.Recorder, opts.Origin = m.Next, m.Recorder, m.Origin
+		m, e := fleet.Merge(sources...), &history.Event{}
+		next, opts.Recorder, opts.Origin = func() (*history.Event, error) { return e, m.Next(e) }, m.Recorder, m.Origin
+	} else {
+		ahead, stop := aheadOf(list[0].next)
+		defer stop()
+		next = ahead
 	}
 	each := func(int, *history.Event) error { return nil }
 	if follow != nil {
@@ -191,17 +195,17 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		}
 	}
 	c := isolation.New(opts)
-	var e history.Event
 	for {
-		if err := next(&e); errors.Is(err, io.EOF) {
+		e, err := next()
+		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		if err := each(inputOf(&opts, &e), &e); err != nil {
+		if err := each(inputOf(&opts, e), e); err != nil {
 			return nil, err
 		}
-		if c.Add(&e); !keeps && !isolation.Complete(c) {
+		if c.Add(e); !keeps && !isolation.Complete(c) {
 			return nil, errForgot
 		}
 	}

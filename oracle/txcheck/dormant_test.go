@@ -1,8 +1,10 @@
 package txcheck
 
 import (
+	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 )
 
@@ -36,9 +38,30 @@ func TestDormant(t *testing.T) {
 	}
 	tables := []table{{name: "t"}, {name: "u"}, {name: "s"}}
 	for _, test := range tests {
-		steps := []schedule.Step{{Statement: describe(t, test.product, "SELECT 1")}, {Statement: describe(t, test.product, test.sql)}}
+		steps := []schedule.Step{{Statement: describe(t, test.product, "SELECT 1")}, {Statement: describe(t, test.product, test.sql), Answer: answer.Result{Affected: 1}}}
 		if found := implicit.FindString(dormant(test.setup, tables, steps)); (found == "") != test.sleeps {
 			t.Errorf("%s: %s; %s: found %q, want that it sleeps: %v", test.name, test.setup, test.sql, found, test.sleeps)
+		}
+	}
+	const setup, through = child + "ON DELETE CASCADE)", "WITH w AS (DELETE FROM t RETURNING *) SELECT * FROM w"
+	for _, test := range []struct {
+		name, sql string
+		answer    answer.Result
+		sleeps    bool
+	}{
+		{"it met no row", "DELETE FROM t WHERE a = 1", answer.Result{}, true},
+		{"it was refused", "DELETE FROM t", answer.Result{Err: &answer.Error{Code: "23503"}}, true},
+		{"near miss: it met one", "DELETE FROM t WHERE a = 1", answer.Result{Affected: 1}, false},
+		{"near miss: how many rows it met is not what is counted", through, answer.Result{}, false},
+		{"near miss: REPLACE", "REPLACE INTO t VALUES (1)", answer.Result{}, false},
+	} {
+		product := "postgres"
+		if strings.HasPrefix(test.sql, "REPLACE") {
+			product = "mariadb"
+		}
+		steps := []schedule.Step{{Statement: describe(t, product, test.sql), Answer: test.answer}}
+		if found := implicit.FindString(dormant(setup, tables, steps)); (found == "") != test.sleeps {
+			t.Errorf("%s: found %q", test.name, found)
 		}
 	}
 }

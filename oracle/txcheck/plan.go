@@ -57,7 +57,7 @@ type plan struct {
 
 var (
 	// implicit finds definitions by which a statement writes rows that its text does not tell.
-	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|ON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)|INHERITS|PARTITION\s+OF|TEMPORARY|TEMP)\b`)
+	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|ON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)|INHERITS|TEMPORARY|TEMP)\b`)
 	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
 	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
 	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)

@@ -199,7 +199,7 @@ func testReset(t *testing.T, w *world) {
 	before, minus := counters(), zeros()
 	for _, thorough := range []bool{false, true, false} {
 		s.do(choose(w, "SET session_replication_role = replica; DELETE FROM child WHERE id = 1; UPDATE child SET x = 'changed'; INSERT INTO child (p) VALUES (1); INSERT INTO empty_table VALUES (1); SELECT nextval('q'); DELETE FROM part",
-			"DELETE FROM child WHERE id = 1; UPDATE child SET x = 'changed'; INSERT INTO child (p) VALUES (1); INSERT INTO empty_table VALUES (1)"))
+			"DELETE FROM child WHERE id = 1; UPDATE child SET x = 'changed'; INSERT INTO child (p) VALUES (1); INSERT INTO child (id, p) VALUES (150, 1); INSERT INTO empty_table VALUES (1)"))
 		if changed, err := kept.Changed(t.Context(), c); err != nil || changed {
 			t.Errorf("writing changed definitions: %v, %v", changed, err)
 		}

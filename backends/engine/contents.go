@@ -40,7 +40,8 @@ type Contents struct {
 	Resettable  bool
 	Fingerprint string // of the definitions
 
-	quick, thorough string // the messages
+	quick, thorough string   // the messages
+	counters        []string // that are set apart from them, where they have moved
 	lab             Lab
 }
 
@@ -207,6 +208,9 @@ func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 		names = append(names, t.quoted)
 	}
 	after := l.After
+	if l.CountersTell {
+		s.counters, counters = counters, nil
+	}
 	for _, counter := range counters {
 		fill.WriteString(counter + ";")
 	}
@@ -279,6 +283,9 @@ func (s *Contents) Reset(ctx context.Context, c Conn, thorough bool) error {
 	if err := Exec(ctx, c, sql); err != nil {
 		return fmt.Errorf("reset lab: %w", err)
 	}
+	if err := s.count(ctx, c); err != nil {
+		return fmt.Errorf("reset lab: %w", err)
+	}
 	if thorough { // TRUNCATE is a change of definition for some products' catalogs
 		return s.renew(ctx, c)
 	}
@@ -309,6 +316,26 @@ func (s *Contents) Load(ctx context.Context, c Conn, tables []answer.Table) erro
 	sql.WriteString(s.lab.After)
 	if err := Exec(ctx, c, sql.String()); err != nil {
 		return fmt.Errorf("load a lab: %w", err)
+	}
+	return nil
+}
+
+// count sets the counters that have moved.
+func (s *Contents) count(ctx context.Context, c Conn) error {
+	if len(s.counters) == 0 {
+		return nil
+	}
+	now, err := s.lab.Counters(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, sql := range s.counters {
+		if slices.Contains(now, sql) {
+			continue
+		}
+		if err := Exec(ctx, c, sql); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ type Lab struct {
 	Before, After, Blocks string
 	// Counters gives the statements that set sequences and AUTO_INCREMENT to where they are now.
 	Counters func(ctx context.Context, c Conn) ([]string, error)
+	// CountersTell says that Counters shows each step of a counter. Then Reset sets only those that have moved: to set one is a change of definition on
+	// the MySQL family, which takes longer than all else. TiDB shows what it has reserved only.
+	CountersTell bool
 	// Numbered lists the columns whose values come from sequences and AUTO_INCREMENT, a row each: the table, the column. Empty: it is not
 	// known which they are.
 	Numbered string

@@ -50,7 +50,7 @@ func Lab() engine.Lab {
 			return "TRUNCATE TABLE " + strings.Join(tables, "; TRUNCATE TABLE ") + ";"
 		},
 		Blocks:   "SELECT EXISTS (SELECT 1 FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())",
-		Counters: counters,
+		Counters: counters, CountersTell: true,
 		Keys: "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COALESCE(COLUMN_NAME, '') FROM information_schema.STATISTICS" +
 			" WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 ORDER BY 1, 2, 3, 4",
 		Numbered:    "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'",
@@ -134,7 +134,8 @@ func fingerprint(ctx context.Context, c engine.Conn) (string, error) {
 	for _, r := range a.Results {
 		for _, row := range r.Rows {
 			for _, v := range row {
-				fmt.Fprintf(sum, "%d:%s", len(v), autoIncrement.ReplaceAll(v, nil))
+				v = autoIncrement.ReplaceAll(v, nil)
+				fmt.Fprintf(sum, "%d:%s", len(v), v)
 			}
 		}
 	}

@@ -34,6 +34,7 @@ func Descriptor() engine.Descriptor {
 // (six for an index) waits for a look at them, every 50 ms (TiDB docs, "Metadata Lock").
 func labs() engine.Lab {
 	l := mysql.Lab()
+	l.CountersTell = false
 	l.Undisturbed = "SET GLOBAL tidb_enable_metadata_lock = OFF"
 	return l
 }

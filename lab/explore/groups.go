@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +225,9 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	}
 	if s.Filled, err = b.NumberedColumns(ctx, side); err != nil {
 		return err
+	}
+	if s.Filled != nil {
+		maps.Copy(s.Filled, g.Counted(r.dialect()))
 	}
 	g.State = s
 	return nil

@@ -49,8 +49,8 @@ type cell struct {
 
 const maxCells = 400 // of one answer: what an application computes with is not a long list
 
-// cells are the values that an answer brought.
-func cells(step int, a *answer.Answer) (list []cell) {
+// cells are the values that an answer to a statement brought, by the names of the columns that they come from: ORMs give these others.
+func cells(step int, sql string, a *answer.Answer) (list []cell) {
 	for i := len(a.Results) - 1; i >= 0; i-- {
 		r := &a.Results[i]
 		if r.Columns == nil && r.LastInsertID != 0 {
@@ -59,10 +59,14 @@ func cells(step int, a *answer.Answer) (list []cell) {
 		if len(r.Rows)*len(r.Columns) > maxCells {
 			return nil
 		}
+		names := make([]string, len(r.Columns))
+		for k, c := range r.Columns {
+			names[k] = aliased(sql, strings.ToLower(c.Name))
+		}
 		for j, row := range r.Rows {
 			for k, v := range row {
 				if v != nil && k < len(r.Columns) {
-					list = append(list, cell{step, j, k, strings.ToLower(r.Columns[k].Name), string(v), len(r.Rows), len(r.Columns)})
+					list = append(list, cell{step, j, k, names[k], string(v), len(r.Rows), len(r.Columns)})
 				}
 			}
 		}
@@ -83,7 +87,7 @@ func (u *Unit) flows(d lex.Dialect) (flows []Flow) {
 				inputs[l.Value] = true
 			}
 		}
-		known = append(known, cells(j, &s.Answer)...)
+		known = append(known, cells(j, s.SQL, &s.Answer)...)
 	}
 	return flows
 }
@@ -99,7 +103,7 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 				return f, true
 			}
 		}
-		if c.value == l.Value && (u.made(c, l, to) || !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id"))) {
+		if c.value == l.Value && (u.made(c, l, to) || l.Clause == "values" && u.Steps[c.step].asksCounter() || !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id"))) {
 			f.Kind = flow.Copy
 			return f, true
 		}
@@ -153,7 +157,7 @@ func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
 		if l.Clause != "where" {
 			return false
 		}
-		return slices.ContainsFunc(cells(c.step, &u.Steps[c.step].Answer), func(other cell) bool {
+		return slices.ContainsFunc(cells(c.step, u.Steps[c.step].SQL, &u.Steps[c.step].Answer), func(other cell) bool {
 			return other.row == c.row && other.column != c.column && other.value == l.Value
 		})
 	})
@@ -178,7 +182,7 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 		if f.From >= len(answers) || answers[f.From] == nil || answers[f.From].Err != nil {
 			continue
 		}
-		for _, c := range cells(f.From, answers[f.From]) {
+		for _, c := range cells(f.From, u.Steps[f.From].SQL, answers[f.From]) {
 			if c.row == f.row && c.column == f.column {
 				if v, ok := f.Kind.Apply(c.value, f.Constant); ok {
 					if changed[f.To] == nil {

@@ -252,7 +252,8 @@ func aliased(sql, name string) string {
 	return name
 }
 
-var alias = regexp.MustCompile("(?is)([\\w\"`.]+)\\s+as\\s+([\\w\"`]+)")
+// alias finds a column, and nothing but a column, under another name.
+var alias = regexp.MustCompile("(?is)(?:\\bselect|\\bdistinct|\\breturning|,)\\s*([\\w\"`.]+)\\s+as\\s+([\\w\"`]+)")
 
 // numbered reports whether a statement that asks a counter has made texts of it that differ in a number alone: ORD-7 and ORD-9.
 func (g *Generated) numbered(s *Step, was, is string) bool {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,47 @@ func (g *Group) Lanes(began time.Time, first, again [][]*answer.Answer, d lex.Di
 		}
 	}
 	return lanes
+}
+
+// Counted gives the columns that the group's own INSERTs fill from counters, as State.Filled: with nextval() in their values, or with what a statement before
+// them has got from a counter.
+func (g *Group) Counted(d lex.Dialect) map[string]bool {
+	columns := map[string]bool{}
+	add := func(s *Step, column string) {
+		if t := s.verbs[0].Targets(); len(t) == 1 {
+			columns[bareName(t[0].Name)+"."+strings.ToLower(column)] = true
+		}
+	}
+	for _, u := range g.Units {
+		for _, s := range u.Steps {
+			if len(s.verbs) != 1 || s.verbs[0].Insert == nil {
+				continue
+			}
+			in := s.verbs[0].Insert
+			for _, row := range in.Rows {
+				for i := range min(len(row), len(in.Columns)) {
+					if counterCall.MatchString(row[i]) {
+						add(s, in.Columns[i])
+					}
+				}
+			}
+		}
+		for _, f := range u.flows(d) {
+			s := u.Steps[f.To]
+			if l := flow.Literals(s.SQL, d)[f.Literal]; u.Steps[f.From].asksCounter() && l.Clause == "values" && l.Column != "" && len(s.verbs) == 1 {
+				add(s, l.Column)
+			}
+		}
+	}
+	return columns
+}
+
+// counterCall is a value that a counter gives: PostgreSQL and MariaDB.
+var counterCall = regexp.MustCompile(`(?is)^\s*(nextval\s*\([^()]*\)|next\s+value\s+for\s+[\w."` + "`" + `]+)\s*$`)
+
+// asksCounter reports whether all that a step does is to ask a counter.
+func (s *Step) asksCounter() bool {
+	return len(s.tables) == 0 && (strings.Contains(s.Volatile, "a sequence") || strings.Contains(strings.ToLower(s.SQL), "last_insert_id"))
 }
 
 // Began is when the replay sent its first step.
@@ -132,7 +174,7 @@ func (m *made) counted(s *Step, column, value string) bool {
 	if !wholeNumber(value) || m.state == nil {
 		return false
 	}
-	if counterFunction[column] || len(s.tables) == 0 && (strings.Contains(s.Volatile, "a sequence") || strings.Contains(strings.ToLower(s.SQL), "last_insert_id")) {
+	if counterFunction[column] || s.asksCounter() {
 		return true
 	}
 	of := ""

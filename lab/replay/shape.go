@@ -17,6 +17,7 @@ type Shape struct {
 	Tags  []trace.Tag // that all of its units have
 	text  string
 	rows  map[*Unit]map[string]bool // by unit: the rows that its statements name, as far as their texts tell
+	wrote map[*Unit]map[string]bool // those that its statements write or lock
 }
 
 // unitsCompared is how many units of a shape are looked at for rows that two of them share.
@@ -32,7 +33,7 @@ func Shapes(units []*Unit, d lex.Dialect) (shapes []*Shape) {
 		text := u.shape(d)
 		s := by[text]
 		if s == nil {
-			s = &Shape{text: text, Tags: flow.Route(u.Tags()), rows: map[*Unit]map[string]bool{}}
+			s = &Shape{text: text, Tags: flow.Route(u.Tags()), rows: map[*Unit]map[string]bool{}, wrote: map[*Unit]map[string]bool{}}
 			by[text] = s
 			shapes = append(shapes, s)
 		}
@@ -40,7 +41,7 @@ func Shapes(units []*Unit, d lex.Dialect) (shapes []*Shape) {
 		tags := flow.Route(u.Tags())
 		s.Tags = slices.DeleteFunc(s.Tags, func(t trace.Tag) bool { return t.Key == "traceparent" || !slices.Contains(tags, t) })
 		if len(s.Units) <= unitsCompared {
-			s.rows[u] = u.names(d)
+			s.rows[u], s.wrote[u] = u.names(d, func(*Step) bool { return true }), u.names(d, (*Step).Writes)
 		}
 	}
 	slices.SortStableFunc(shapes, func(a, b *Shape) int { return len(b.Units) - len(a.Units) })
@@ -64,10 +65,13 @@ func (s *Shape) Shared(o *Shape) (tables []string) {
 	return tables
 }
 
-// names are the rows that a unit's statements name: "table.column=value".
-func (u *Unit) names(d lex.Dialect) map[string]bool {
+// names are the rows that some of a unit's statements name: "table.column=value".
+func (u *Unit) names(d lex.Dialect, which func(*Step) bool) map[string]bool {
 	rows := map[string]bool{}
 	for _, s := range u.Steps {
+		if !which(s) {
+			continue
+		}
 		for _, l := range flow.Literals(s.SQL, d) {
 			if l.Column == "" || l.Clause == "set" {
 				continue
@@ -89,11 +93,12 @@ type Meeting struct {
 
 // Meetings chooses units of two shapes to execute together: those that name most of the same rows, and of these the nearest. If the shapes are
 // the same one and no two units name all of the same rows, another choice is a unit beside a copy that does the same to the same rows, as another unit
-// of its shape would.
+// of its shape would. Units that write the same row hide what those do to each other that write different ones, after both have read more than that (two
+// doctors on call): a further choice are the nearest two of these.
 func Meetings(a, b *Shape, d lex.Dialect) (list []Meeting) {
 	shared := a.Shared(b)
-	var best Meeting
-	distance := 0
+	var best, apart Meeting
+	distance, between := 0, 0
 	for _, u := range a.Units[:min(len(a.Units), unitsCompared)] {
 		for _, v := range b.Units[:min(len(b.Units), unitsCompared)] {
 			if u == v || a == b && u.first > v.first {
@@ -102,6 +107,10 @@ func Meetings(a, b *Shape, d lex.Dialect) (list []Meeting) {
 			rows, far := common(a.rows[u], b.rows[v], shared), max(u.first-v.first, v.first-u.first)
 			if best.Group == nil || len(rows) > len(best.Rows) || len(rows) == len(best.Rows) && far < distance {
 				best, distance = Meeting{Group: Together([]*Unit{u, v}, d), Rows: rows}, far
+			}
+			wide := len(rows) > 0 || u.sweeps(v, d) || v.sweeps(u, d)
+			if wide && len(common(a.wrote[u], b.wrote[v], shared)) == 0 && (apart.Group == nil || len(rows) > len(apart.Rows) || len(rows) == len(apart.Rows) && far < between) {
+				apart, between = Meeting{Group: Together([]*Unit{u, v}, d), Rows: rows}, far
 			}
 		}
 	}
@@ -117,7 +126,17 @@ func Meetings(a, b *Shape, d lex.Dialect) (list []Meeting) {
 		}
 		list = append(list, Meeting{Group: Together([]*Unit{u, u.beside(other, d)}, d), Rows: common(a.rows[u], a.rows[u], shared), Copied: true})
 	}
+	if apart.Group != nil && (len(list) == 0 || list[0].Copied || !slices.Equal(list[0].Units, apart.Units)) {
+		list = append(list, apart)
+	}
 	return list
+}
+
+// sweeps reports whether a unit reads a table that another one writes by a condition that names no row: all doctors on call.
+func (u *Unit) sweeps(v *Unit, d lex.Dialect) bool {
+	return slices.ContainsFunc(u.Steps, func(s *Step) bool {
+		return len(s.verbs) == 1 && s.verbs[0].Verb == "select" && slices.ContainsFunc(s.tables, func(t use) bool { return v.tables[t.name] }) && len(conditions(s.SQL, d)) == 0
+	})
 }
 
 // all reports whether these are all of the rows of some tables that a unit names.

@@ -46,3 +46,44 @@ func TestBeside(t *testing.T) {
 		t.Error("the unit itself was changed")
 	}
 }
+
+// TestMeetings: two that write different rows after both have read more than these meet as well, besides two that write the same row. Two that name
+// nothing in common do not.
+func TestMeetings(t *testing.T) {
+	const off = "UPDATE doctor SET on_call = false WHERE id = "
+	leave := func(id string) *Unit {
+		return unitOf(t, "SELECT count(*) FROM doctor WHERE on_call", "count=2", off+id, "1 rows")
+	}
+	apart := func(units ...*Unit) (found bool) {
+		shapes := Shapes(units, lex.PostgreSQL)
+		if len(shapes) != 1 {
+			t.Fatalf("%d shapes, want one", len(shapes))
+		}
+		for _, m := range Meetings(shapes[0], shapes[0], lex.PostgreSQL) {
+			found = found || m.Units[0].Steps[len(m.Units[0].Steps)-1].SQL != m.Units[1].Steps[len(m.Units[1].Steps)-1].SQL
+		}
+		return found
+	}
+	if !apart(leave("1"), leave("2")) {
+		t.Error("two doctors who leave never meet")
+	}
+	if !apart(leave("1"), leave("1"), leave("2")) {
+		t.Error("the same doctor twice hides two doctors")
+	}
+	if apart(unitOf(t, off+"1", "1 rows"), unitOf(t, off+"2", "1 rows")) {
+		t.Error("two that read nothing meet, and name no row in common")
+	}
+}
+
+// TestCounted finds the columns that statements fill from counters themselves.
+func TestCounted(t *testing.T) {
+	g := &Group{Units: []*Unit{
+		unitOf(t, "INSERT INTO entry (id, n) VALUES (nextval('entry_seq'), 7) RETURNING entry.id", "id=3"),
+		unitOf(t, "SELECT nextval('bill_seq')", "nextval=8", "INSERT INTO bill (number, n) VALUES (8, 1)", "1 rows"),
+		unitOf(t, "SELECT max(n) FROM bill", "max=4", "INSERT INTO other (n) VALUES (5)", "1 rows"),
+	}}
+	got := g.Counted(lex.PostgreSQL)
+	if len(got) != 2 || !got["entry.id"] || !got["bill.number"] {
+		t.Errorf("got %v, want entry.id and bill.number", got)
+	}
+}

@@ -42,7 +42,7 @@ const writesInside = "it writes inside WITH"
 
 type insides []*inside
 
-// maxInside is how many rows a part has at most that are told: they come with each row of the answer.
+// maxInside is how many rows a part has at most that are told where they come with each row of the answer; else it is maxScan.
 const maxInside = 100
 
 // apart plans the parts of a statement's WITH clause that write, and gives the statement without them. Where there are none, or they cannot be seen, it
@@ -262,7 +262,11 @@ func (x *planner) askInside(once bool) (columns []string) {
 			}
 			from = fmt.Sprintf("(SELECT wirecheck.* FROM %s wirecheck UNION ALL SELECT %s%s FROM %s wirecheck WHERE false)", from, names, list, from)
 		}
-		expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(%s)), '[]')::pg_catalog.text END FROM %s wirecheck)", maxInside, list, from)
+		limit := maxInside
+		if once {
+			limit = maxScan
+		}
+		expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(%s)), '[]')::pg_catalog.text END FROM %s wirecheck)", limit, list, from)
 		if once {
 			expr = "CASE WHEN pg_catalog.row_number() OVER () > 1 THEN '' ELSE " + expr + " END"
 		}

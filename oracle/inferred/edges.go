@@ -205,36 +205,14 @@ func (c *checker) registerKey(k int) {
 		c.coverage.Unordered++
 		return
 	}
-	first := map[int32]access{} // each transaction's external read
-	for _, r := range info.reads {
-		if _, ok := first[r.txn]; !ok && !c.wroteBefore(info, r) {
-			first[r.txn] = r
-		}
-	}
-	readers := map[int32][]access{}
-	again := map[int32][]access{} // those that are not their transaction's first one
-	for _, r := range info.reads {
-		if first[r.txn] != r {
-			if _, ok := first[r.txn]; ok && !c.wroteBefore(info, r) {
-				v := c.readVersion(info, r)
-				again[v] = append(again[v], r)
-				if v != none && c.known(v) {
-					c.linkAgain(wr, access{c.versions[v].writer, c.versions[v].op}, r)
-				}
-			}
-			continue
-		}
-		v := c.readVersion(info, r)
-		readers[v] = append(readers[v], r)
-		if v == none {
-			continue
-		}
-		if x := &c.versions[v]; x.writer != none && !x.twice && !x.inter {
-			c.link(wr, access{x.writer, x.op}, r)
-		}
-	}
+	first, readers, again := registerReads(c, info)
 	parent := map[int32]int32{}
 	children := map[int32]int{}
+	type follows struct {
+		read  int32 // a version that has no place in the order
+		write access
+	}
+	var behind []follows
 	for _, w := range info.writes {
 		v := info.byValue[c.op(w).Value]
 		if x := &c.versions[v]; x.twice || x.inter || !c.node[w.txn] {
@@ -242,8 +220,12 @@ func (c *checker) registerKey(k int) {
 		}
 		parent[v] = none
 		if r, ok := first[w.txn]; ok {
-			if p := c.readVersion(info, r); p != v && (p == none || c.known(p)) {
+			switch p := c.readVersion(info, r); {
+			case p == v || p == none || c.versions[p].twice:
+			case c.known(p):
 				parent[v] = p
+			default: // it is not final or was undone: who read it read what came before v, too
+				behind = append(behind, follows{p, w})
 			}
 		}
 		children[parent[v]]++
@@ -281,12 +263,55 @@ func (c *checker) registerKey(k int) {
 			c.linkAgain(rw, r, w)
 		}
 	}
+	pairs := 0
+	for _, b := range behind {
+		if pairs += len(readers[b.read]); pairs > mostPairs {
+			c.doubt("too many writes of unknown order")
+			break
+		}
+		for _, r := range readers[b.read] {
+			c.link(rw, r, b.write)
+		}
+	}
 	if len(parent) > 1 {
 		for v, list := range again {
 			readers[v] = append(readers[v], list...)
 		}
 		c.loose = append(c.loose, loose{info, parent, readers})
 	}
+}
+
+// registerReads draws the wr of a register. It gives each transaction's first external read, those of each version, and the others of each version.
+func registerReads(c *checker, info *keyInfo) (first map[int32]access, readers, again map[int32][]access) {
+	first = map[int32]access{}
+	for _, r := range info.reads {
+		if _, ok := first[r.txn]; !ok && !c.wroteBefore(info, r) {
+			first[r.txn] = r
+		}
+	}
+	readers = map[int32][]access{}
+	again = map[int32][]access{}
+	for _, r := range info.reads {
+		if first[r.txn] != r {
+			if _, ok := first[r.txn]; ok && !c.wroteBefore(info, r) {
+				v := c.readVersion(info, r)
+				again[v] = append(again[v], r)
+				if v != none && c.known(v) {
+					c.linkAgain(wr, access{c.versions[v].writer, c.versions[v].op}, r)
+				}
+			}
+			continue
+		}
+		v := c.readVersion(info, r)
+		readers[v] = append(readers[v], r)
+		if v == none {
+			continue
+		}
+		if x := &c.versions[v]; x.writer != none && !x.twice && !x.inter {
+			c.link(wr, access{x.writer, x.op}, r)
+		}
+	}
+	return first, readers, again
 }
 
 // known reports whether a version may be another one's parent: it has one place in the order.

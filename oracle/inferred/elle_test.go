@@ -82,19 +82,24 @@ func (a *appended) read(key, seen int) observed.Op {
 	return op
 }
 
+// drawn are the kinds of the dependencies between two transactions.
+type drawn map[[2]int]map[string]bool
+
+func (d drawn) add(kind string, from, to int) {
+	if from == to {
+		return
+	}
+	if d[[2]int{from, to}] == nil {
+		d[[2]int{from, to}] = map[string]bool{}
+	}
+	d[[2]int{from, to}][kind] = true
+}
+
 // depends are the dependencies as Elle's list-append draws them: between neighbours of the order of all elements (Kingsbury and Alvaro 2020, 4.3.2).
 // middle says that an intermediate version was read (G1b).
-func (a *appended) depends() (edges map[[2]int]map[string]bool, middle bool) {
-	edges = map[[2]int]map[string]bool{}
-	add := func(kind string, from, to int) {
-		if from == to {
-			return
-		}
-		if edges[[2]int{from, to}] == nil {
-			edges[[2]int{from, to}] = map[string]bool{}
-		}
-		edges[[2]int{from, to}][kind] = true
-	}
+func (a *appended) depends() (edges drawn, middle bool) {
+	edges = drawn{}
+	add := edges.add
 	for key, list := range a.lists {
 		for i := 1; i < len(list); i++ {
 			add("ww", list[i-1].txn, list[i].txn)
@@ -118,10 +123,9 @@ func (a *appended) depends() (edges map[[2]int]map[string]bool, middle bool) {
 	return edges, middle
 }
 
-// cycles are the classes of all simple cycles.
-func (a *appended) cycles() map[anomaly.Class]bool {
-	edges, _ := a.depends()
-	found, n := map[anomaly.Class]bool{}, len(a.h.Transactions)
+// cycles are the classes of all simple cycles of n transactions.
+func (edges drawn) cycles(n int) map[anomaly.Class]bool {
+	found := map[anomaly.Class]bool{}
 	var visit func(path []int, kinds []string)
 	visit = func(path []int, kinds []string) {
 		at := path[len(path)-1]
@@ -163,34 +167,37 @@ func classOf(kinds []string) anomaly.Class {
 	return anomaly.G2Item
 }
 
+// severity is that of the classes of cycles, the worst first.
+var severity = []anomaly.Class{anomaly.G0, anomaly.G1c, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item}
+
+// same compares the classes of cycles that were found with those of all cycles: the worst is found, and none of which there is no cycle.
+func same(t *testing.T, seed uint64, h *observed.History, got, have map[anomaly.Class]bool, count map[anomaly.Class]int) {
+	worst := slices.IndexFunc(severity, func(c anomaly.Class) bool { return have[c] })
+	if worst >= 0 && !got[severity[worst]] {
+		t.Fatalf("seed %d: no %s in %v\n%s", seed, severity[worst], got, text(h))
+	}
+	for i, c := range severity {
+		if got[c] && !have[c] {
+			t.Fatalf("seed %d: %s was found, and there is no such cycle\n%s", seed, c, text(h))
+		}
+		if i == worst {
+			count[c]++
+		}
+	}
+	if worst < 0 {
+		count[""]++
+	}
+}
+
 // TestElle compares with Elle's definitions by brute force over all cycles, where all versions are known: the most severe class of cycles is found,
 // no class is found of which there is no cycle, and an intermediate read is found exactly if there is one.
 func TestElle(t *testing.T) {
-	severity := []anomaly.Class{anomaly.G0, anomaly.G1c, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item}
 	count := map[anomaly.Class]int{}
 	for seed := range uint64(3000) {
 		a := appends(rand.New(rand.NewPCG(seed, 7)))
-		have := a.cycles()
-		_, middle := a.depends()
-		got := map[anomaly.Class]bool{}
-		for _, f := range Check(a.h, Options{}).Findings {
-			got[f.Class] = true
-		}
-		worst := slices.IndexFunc(severity, func(c anomaly.Class) bool { return have[c] })
-		if worst >= 0 && !got[severity[worst]] {
-			t.Fatalf("seed %d: no %s in %v\n%s", seed, severity[worst], got, text(a.h))
-		}
-		for i, c := range severity {
-			if got[c] && !have[c] {
-				t.Fatalf("seed %d: %s was found, and there is no such cycle\n%s", seed, c, text(a.h))
-			}
-			if i == worst {
-				count[c]++
-			}
-		}
-		if worst < 0 {
-			count[""]++
-		}
+		edges, middle := a.depends()
+		got := foundIn(a.h)
+		same(t, seed, a.h, got, edges.cycles(len(a.h.Transactions)), count)
 		if got[anomaly.G1b] != middle {
 			t.Fatalf("seed %d: G1b %v, want %v\n%s", seed, got[anomaly.G1b], middle, text(a.h))
 		}
@@ -200,5 +207,186 @@ func TestElle(t *testing.T) {
 		if count[c] == 0 {
 			t.Errorf("no history has %q as its worst: %v", c, count)
 		}
+	}
+}
+
+// foundIn are the classes of what is found in a history.
+func foundIn(h *observed.History) map[anomaly.Class]bool {
+	got := map[anomaly.Class]bool{}
+	for _, f := range Check(h, Options{}).Findings {
+		got[f.Class] = true
+	}
+	return got
+}
+
+// registers makes a history of transactions that may read each register once, mostly what one shortly before left, and may then write it, sometimes twice.
+func registers(rng *rand.Rand) *observed.History {
+	h := &observed.History{KnownInitial: true}
+	keys, n, value := 2+rng.IntN(2), 3+rng.IntN(4), 0
+	wild := rng.IntN(6) == 0 // whatever anybody wrote may be read
+	type written struct{ txn, value int }
+	all := make([][]written, keys)
+	for t := range n {
+		x := observed.Transaction{ID: uint64(t), Session: uint64(t + 1), Outcome: history.OutcomeCommitted}
+		if rng.IntN(10) == 0 {
+			x.Outcome = history.OutcomeAborted
+		}
+		for key := range keys {
+			if rng.IntN(3) > 0 {
+				x.Ops = append(x.Ops, observed.Op{Key: fmt.Sprint(key)})
+			}
+			for range (1 + rng.IntN(9)) / 4 * rng.IntN(2) {
+				value++
+				all[key] = append(all[key], written{t, value})
+				x.Ops = append(x.Ops, observed.Op{Kind: observed.Write, Key: fmt.Sprint(key), Value: fmt.Sprint(value)})
+			}
+		}
+		h.Transactions = append(h.Transactions, x)
+	}
+	for t := range h.Transactions {
+		x := &h.Transactions[t]
+		for i := range x.Ops {
+			op := &x.Ops[i]
+			if op.Kind != observed.Read {
+				continue
+			}
+			key := int(op.Key[0] - '0')
+			list := slices.DeleteFunc(slices.Clone(all[key]), func(w written) bool {
+				return w.txn == t || !wild && (w.txn > t+1 || h.Transactions[w.txn].Outcome == history.OutcomeAborted && rng.IntN(4) > 0)
+			})
+			at := len(list) - 1 - min(rng.IntN(4), rng.IntN(4))
+			switch op.Initial = at < 0; {
+			case x.Outcome == history.OutcomeAborted:
+				*op = observed.Op{Key: op.Key, Unknown: true}
+			case !op.Initial:
+				op.Value = fmt.Sprint(list[at].value)
+			}
+		}
+	}
+	return h
+}
+
+// registerRules are what Elle's rw-register says of a history with the rule that writes follow reads (wfr-keys?; Elle, rw_register.clj): a key's versions
+// come behind the initial one, and a version that a transaction wrote comes behind the one that it had read. There is ww and rw between neighbours
+// of that order, but not if it has a cycle.
+func registerRules(h *observed.History) (edges drawn, found map[anomaly.Class]bool) {
+	edges, found = drawn{}, map[anomaly.Class]bool{}
+	type op struct{ key, value string }
+	final, middle, aborted := map[op]int{}, map[op]int{}, map[op]int{}
+	reads, writes := make([]map[string]string, len(h.Transactions)), make([]map[string]string, len(h.Transactions)) // external ones
+	for t, x := range h.Transactions {
+		reads[t], writes[t] = map[string]string{}, map[string]string{}
+		for _, o := range x.Ops {
+			switch last, again := writes[t][o.Key]; {
+			case o.Kind == observed.Write:
+				if again {
+					middle[op{o.Key, last}] = t
+				}
+				writes[t][o.Key] = o.Value
+			case !o.Unknown:
+				reads[t][o.Key] = o.Value // "": the initial one
+			}
+		}
+		if x.Outcome == history.OutcomeAborted {
+			for _, o := range x.Ops {
+				aborted[op{o.Key, o.Value}] = t
+			}
+			reads[t], writes[t] = nil, nil
+			continue
+		}
+		for key, value := range writes[t] {
+			final[op{key, value}] = t
+		}
+	}
+	for key := range 3 {
+		key := fmt.Sprint(key)
+		next := map[string]map[string]bool{"": {}}
+		updates := map[string]int{}
+		for t := range h.Transactions {
+			read, reader := reads[t][key]
+			wrote, writer := writes[t][key]
+			if writer {
+				next[""][wrote] = true
+			}
+			if reader && writer {
+				if next[read] == nil {
+					next[read] = map[string]bool{}
+				}
+				next[read][wrote] = true
+				updates[read]++
+				if updates[read] > 1 {
+					found[anomaly.BothUpdate] = true
+				}
+			}
+			if reader && read != "" {
+				if _, is := aborted[op{key, read}]; is {
+					found[anomaly.G1a] = true
+				} else if _, is := middle[op{key, read}]; is {
+					found[anomaly.G1b] = true
+				}
+				if from, ok := final[op{key, read}]; ok {
+					edges.add("wr", from, t)
+				}
+			}
+		}
+		var reaches func(from, to string, steps int) bool
+		reaches = func(from, to string, steps int) bool {
+			for v := range next[from] {
+				if v == to || steps > 0 && reaches(v, to, steps-1) {
+					return true
+				}
+			}
+			return false
+		}
+		cyclic := false
+		for v := range next {
+			cyclic = cyclic || reaches(v, v, len(next))
+		}
+		if cyclic {
+			found[anomaly.CyclicVersions] = true
+			continue
+		}
+		for v, list := range next {
+			for w := range list {
+				to := final[op{key, w}]
+				if from, ok := final[op{key, v}]; ok {
+					edges.add("ww", from, to)
+				}
+				for t := range h.Transactions {
+					if read, ok := reads[t][key]; ok && read == v {
+						edges.add("rw", t, to)
+					}
+				}
+			}
+		}
+	}
+	return edges, found
+}
+
+// TestElleRegisters compares registers with Elle's rules as TestElle does lists.
+func TestElleRegisters(t *testing.T) {
+	count, others := map[anomaly.Class]int{}, map[anomaly.Class]int{}
+	for seed := range uint64(*histories * 2) {
+		h := registers(rand.New(rand.NewPCG(seed, 8)))
+		edges, want := registerRules(h)
+		got := foundIn(h)
+		same(t, seed, h, got, edges.cycles(len(h.Transactions)), count)
+		for _, c := range []anomaly.Class{anomaly.G1a, anomaly.G1b, anomaly.BothUpdate, anomaly.CyclicVersions} {
+			if got[c] != want[c] {
+				t.Fatalf("seed %d: %s %v, want %v\n%s", seed, c, got[c], want[c], text(h))
+			}
+			if want[c] {
+				others[c]++
+			}
+		}
+	}
+	t.Log(count, others)
+	for _, c := range append(severity[1:], "") { // G0 takes a ww that no read shows
+		if count[c] == 0 {
+			t.Errorf("no history has %q as its worst: %v", c, count)
+		}
+	}
+	if len(others) < 4 {
+		t.Errorf("what is found beside cycles: %v", others)
 	}
 }

@@ -500,10 +500,15 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 			return postgres
 		}
 		kind := rng.IntN(kinds)
+		if kinds == 26 && kind >= 24 {
+			kind += 8
+		}
 		if family && (kind >= 20 && kind < 25 || kind == 27) { // PostgreSQL's own
 			kind = 31
 		}
 		switch kind {
+		case 32, 33:
+			add(fmt.Sprintf("WITH i AS (INSERT INTO r VALUES (%d, %d, '%s') ON CONFLICT (id) DO NOTHING RETURNING id) SELECT id FROM i UNION ALL SELECT n FROM s", 1+rng.IntN(4), v, tag()))
 		case 24:
 			add(fmt.Sprintf("MERGE INTO r USING (VALUES (%d, %d), (%d, %d)) x(id, v) ON r.id = x.id WHEN MATCHED THEN UPDATE SET v = x.v, tag = '%s' WHEN NOT MATCHED THEN INSERT VALUES (x.id, x.v, '%s')",
 				1+rng.IntN(3), v, 10*txn+len(p), w, tag(), tag()))
@@ -588,7 +593,7 @@ func (s *stand) kinds() int {
 	case s.family:
 		return 20
 	}
-	return 24
+	return 26
 }
 
 // fill sets the table up again, without the proxy.

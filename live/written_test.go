@@ -162,6 +162,18 @@ var written = []struct {
 		1 COMMIT
 		p2 WITH u AS (UPDATE tag SET n = 6 WHERE id = 1 RETURNING id) INSERT INTO post SELECT 21, id, 6 FROM u
 		2 COMMIT`, "G-single lost update", "-", false},
+	{"read skew by what was in the way of a part of WITH", `1 SELECT v FROM post WHERE id = 1
+		2 UPDATE post SET v = 11 WHERE id = 1
+		2 INSERT INTO tag (id, name, n) VALUES (7, 'x', 0)
+		2 COMMIT
+		p1 WITH i AS (INSERT INTO tag (id, name, n) VALUES (8, 'x', 0) ON CONFLICT (name) DO NOTHING RETURNING id) SELECT count(*) FROM i
+		1 COMMIT`, "G-single read skew", "-", false},
+	{"nothing was in the way of a part of WITH", `1 SELECT v FROM post WHERE id = 1
+		2 UPDATE post SET v = 11 WHERE id = 1
+		2 INSERT INTO tag (id, name, n) VALUES (7, 'x', 0)
+		2 COMMIT
+		p1 WITH i AS (INSERT INTO tag (id, name, n) VALUES (8, 'y', 0) ON CONFLICT (name) DO NOTHING RETURNING id) SELECT count(*) FROM i
+		1 COMMIT`, "", "-", false},
 	{"a part of WITH that adds", `1 SELECT n FROM tag WHERE id = 2
 		2 SELECT n FROM tag WHERE id = 2
 		p1 WITH u AS (UPDATE tag SET n = n + 5 WHERE id = 2 RETURNING id) INSERT INTO post SELECT 20, id, 5 FROM u

@@ -82,7 +82,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
-		if a.Within && r.decoded == 0 || a.Met && (r.decoded > 0 || ev.Coverage == history.CoverageOpaque) {
+		if a.Within && r.decoded == 0 || a.Met && (r.inserted(a, ev) || ev.Coverage == history.CoverageOpaque) {
 			continue
 		}
 		for k := range ev.Accesses {
@@ -118,6 +118,15 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			t.want(a)
 		}
 	}
+}
+
+// inserted reports whether an INSERT that looked for a row in its way has inserted its own. Of a part of WITH, which has a table for itself, what it
+// wrote tells.
+func (r *Running) inserted(a *rewrite.Ask, ev *history.Event) bool {
+	if !a.Within {
+		return r.decoded > 0
+	}
+	return slices.ContainsFunc(ev.Accesses, func(w history.Access) bool { return w.Op.Writes() && w.Row.Table == a.Table })
 }
 
 // Existed takes the first value of a row of the answer, in text or binary form, to a statement that asks for existence (rewrite.Plan.AsksExistence).

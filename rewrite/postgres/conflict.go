@@ -11,11 +11,11 @@ import (
 )
 
 // met notes what INSERT ... ON CONFLICT DO NOTHING of one row asks: whether there is a row with its key. It reports whether that is certain: one key
-// alone can be in the way, and the text gives its values. Of a part of WITH the answer does not show whether it inserted the row.
+// alone can be in the way, and the text gives its values.
 func (x *planner) met(s *pg.InsertStmt) bool {
 	rel, _ := x.resolve(s.Relation)
 	rows := s.SelectStmt.GetSelectStmt().GetValuesLists()
-	if rel == nil || x.inWith || !x.native || x.catalog.Standby || len(rows) != 1 || rel.Kind != "table" || rel.Root != nil || rel.HasTriggers {
+	if rel == nil || !x.native || x.catalog.Standby || len(rows) != 1 || rel.Kind != "table" || rel.Root != nil || rel.HasTriggers {
 		return false
 	}
 	given := map[string]*pg.Node{}
@@ -33,7 +33,7 @@ func (x *planner) met(s *pg.InsertStmt) bool {
 			given[name] = n
 		}
 	}
-	ask := rewrite.Ask{Table: rel.String(), Met: true, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
+	ask := rewrite.Ask{Table: rel.String(), Met: true, Within: x.inWith, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
 	for _, name := range arbiter(s.OnConflictClause.Infer, rel, given) {
 		i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
 		if i < 0 || given[name] == nil {

@@ -148,25 +148,31 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 }
 
 // armDecoder gives the number of hidden columns of a UNION ALL and their Decode function. The first column begins with
-// the number of the arm from which the row is.
-func armDecoder(arms [][]part) (int, func([]history.Access, [][]byte) ([]history.Access, error)) {
+// the number of the arm from which the row is. Further columns, of parts, stand behind those of the arms.
+func armDecoder(arms [][]part, parts []part) (int, func([]history.Access, [][]byte) ([]history.Access, error)) {
 	width := 1
 	decode := make([]func([]history.Access, [][]byte) ([]history.Access, error), len(arms))
 	for i, parts := range arms {
 		width = max(width, len(parts))
 		decode[i] = decoder(parts)
 	}
-	return width, func(list []history.Access, hidden [][]byte) ([]history.Access, error) {
-		if len(hidden) != width {
-			return nil, fmt.Errorf("%w: %d columns, not %d", errHidden, len(hidden), width)
+	further := decoder(parts)
+	return width + len(parts), func(list []history.Access, hidden [][]byte) ([]history.Access, error) {
+		if len(hidden) != width+len(parts) {
+			return nil, fmt.Errorf("%w: %d columns, not %d", errHidden, len(hidden), width+len(parts))
 		}
 		number, rest := cut(hidden[0])
 		i, err := strconv.Atoi(string(number))
 		if err != nil || i < 0 || i >= len(arms) {
 			return nil, errHidden
 		}
-		columns := append([][]byte{rest}, hidden[1:]...)
-		return decode[i](list, columns[:len(arms[i])])
+		columns := append([][]byte{rest}, hidden[1:width]...)
+		list, err = decode[i](list, columns[:len(arms[i])])
+		if err != nil && !errors.Is(err, rewrite.ErrPartial) {
+			return nil, err
+		}
+		list, more := further(list, hidden[width:])
+		return list, cmp.Or(more, err)
 	}
 }
 

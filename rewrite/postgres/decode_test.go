@@ -94,7 +94,7 @@ func FuzzDecode(f *testing.F) {
 		p.linked, p.group, p.upsert, p.hex, p.top = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
 		decode := decoder([]part{p})
 		if flags&32 != 0 {
-			_, decode = armDecoder([][]part{{}, {p}})
+			_, decode = armDecoder([][]part{{}, {p}}, nil)
 		}
 		acc, err := decode(nil, [][]byte{in})
 		if err != nil {

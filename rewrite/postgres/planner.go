@@ -62,7 +62,7 @@ func (x *planner) finish() {
 	p.Hidden = len(x.parts)
 	p.Decode = decoder(x.parts)
 	if x.arms != nil {
-		p.Hidden, p.Decode = armDecoder(x.arms)
+		p.Hidden, p.Decode = armDecoder(x.arms, x.parts)
 	}
 }
 

@@ -32,6 +32,15 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 		x.finish()
 		return
 	}
+	if told := x.inside; len(told) > 0 {
+		defer func() {
+			if !x.collected && x.catalog.Usable() { // what is written shows, if not what is read
+				x.inside, x.whys = told, slices.DeleteFunc(x.whys, func(why string) bool { return why == writesInside })
+				x.wrap(nil)
+				x.finish()
+			}
+		}()
+	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
 	switch {
@@ -39,16 +48,10 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 		x.opaque("the catalog is not known")
 	case c.asks:
 		x.opaque("%s", asksText)
-	case s.Op == pg.SetOperation_SETOP_UNION && s.All && len(x.inside) == 0:
+	case s.Op == pg.SetOperation_SETOP_UNION && s.All:
 		x.unionAll(s, c)
 	default:
-		told := x.inside
 		x.query(s, c)
-		if len(told) > 0 && !x.collected && x.catalog.Usable() { // what is written shows, if not what is read
-			x.inside, x.whys = told, slices.DeleteFunc(x.whys, func(why string) bool { return why == writesInside })
-			x.wrap(nil)
-			x.finish()
-		}
 	}
 }
 
@@ -401,6 +404,9 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 		}
 		x.edits = append(x.edits, rewrite.Edit{At: a.at, Add: add.String()})
 		x.arms = append(x.arms, x.parts)
+	}
+	if x.parts = nil; len(x.inside) > 0 && !x.wrap(nil) {
+		x.missing("its end was not found")
 	}
 	x.incomplete(c)
 	x.finish()

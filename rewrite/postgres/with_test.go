@@ -18,12 +18,15 @@ var nativeForms = []form{
 	{`WITH c AS (SELECT id FROM orders WHERE id = 12), u AS (UPDATE account SET balance = c.id FROM c WHERE account.id = 1 RETURNING c.id) SELECT c.id FROM u, c`, "approximate", "update account 1"},
 	{`WITH account AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING *) SELECT id FROM account`, "approximate", "update account 1"},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id), d AS (DELETE FROM account WHERE id = 2) SELECT id FROM u`, "opaque", ""}, // one table
-	{`WITH i AS (INSERT INTO account VALUES (1, 'dup') ON CONFLICT DO NOTHING RETURNING id) SELECT count(*) FROM i`, "approximate", ""},
+	{`WITH i AS (INSERT INTO account VALUES (1, 'dup') ON CONFLICT DO NOTHING RETURNING id) SELECT count(*) FROM i`, "exact", ""},
+	{`WITH i AS (INSERT INTO account VALUES (1, 'dup'), (21, 'new') ON CONFLICT DO NOTHING RETURNING id) SELECT count(*) FROM i`, "approximate", "insert account 21"},
+	{`WITH i AS (INSERT INTO orders VALUES (10, 1) ON CONFLICT (id) DO NOTHING RETURNING id) SELECT id FROM i UNION ALL SELECT id FROM account WHERE id = 3 LIMIT 1`, "rows", "read account 3"},
+	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id) SELECT id FROM u UNION SELECT id FROM orders WHERE id = 10`, "approximate", "update account 1"},
 	{`WITH i AS (INSERT INTO logged VALUES (2, 2) RETURNING id) SELECT id FROM i`, "opaque", ""},
 	{`WITH d AS (DELETE FROM parent_fk RETURNING id) SELECT id FROM d`, "opaque", ""},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id, id) SELECT 1 FROM u`, "opaque", ""},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING *) SELECT balance FROM account WHERE id = 1`, "rows", "read account 1, update account 1"},
-	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id) SELECT id FROM u UNION ALL SELECT id FROM orders WHERE id = 10`, "approximate", "update account 1"},
+	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1 RETURNING id) SELECT id FROM u UNION ALL SELECT id FROM orders WHERE id = 10`, "rows", "read orders 10, update account 1"},
 
 	// common table expressions that are used several times
 	{`WITH c AS (SELECT id, balance FROM account WHERE id < 4) SELECT id, (SELECT count(*) FROM c) FROM c ORDER BY id LIMIT 2`, "rows", "read account 1, read account 2, read account 3"},

@@ -20,10 +20,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := newCommon(os.Stdout, os.Stderr)
-	// The first signal asks for an orderly end; after it the signals have their usual effect, so a second one ends the
-	// process at once. So does the patience with a command that does not come to its end.
+	// The first signal asks for an orderly end. What comes within a second is the same wish: timeout(1) signals the process, and then its group. After
+	// that the signals have their usual effect, so another one ends the process at once. So does the patience with a command that does not come to its end.
 	context.AfterFunc(ctx, func() {
-		stop()
+		time.AfterFunc(time.Second, stop)
 		time.AfterFunc(time.Duration(c.patience.Load()), func() {
 			say(os.Stderr, "wirecheck: interrupted; what it was at could not be ended in time")
 			os.Exit(int(exitFailed))

@@ -297,7 +297,7 @@ func (a *adviser) remedies(ctx context.Context, p *Pair) error {
 type way struct {
 	text, sql string
 	lock      bool                                // it locks what one of the reads reads
-	every     bool                                // it locks what each of them reads: needless where one is enough
+	every     bool                                // it is needless where one of the locks before is enough
 	change    func(g *replay.Group) *replay.Group // nil: it does not apply
 }
 
@@ -329,6 +329,13 @@ func (a *adviser) ways(p *Pair) (list []way) {
 		seen = append(seen, key)
 		list = append(list, way{text: fmt.Sprintf("lock what it reads in shape %d", shape), sql: replay.Locking(r.SQL), lock: true,
 			change: func(g *replay.Group) *replay.Group { return locked(g, same) }})
+	}
+	for _, m := range p.meetings {
+		if table, sql := m.Parent(d); table != "" {
+			list = append(list, way{text: "first lock a row that all of them read", sql: replay.Locking(sql), lock: true, every: true,
+				change: func(g *replay.Group) *replay.Group { return g.LockedTable(table) }})
+			break
+		}
 	}
 	if len(seen) > 1 {
 		list = append(list, way{text: "lock what each of them reads", sql: "SELECT ... FOR UPDATE", every: true,

@@ -79,7 +79,41 @@ type Read struct {
 
 // Reads gives the plain reads of the group's units that could lock what they read: reads of a table that one of the units writes, of rows
 // that are rows of tables.
-func (g *Group) Reads() (reads []Read) {
+func (g *Group) Reads() []Read {
+	return g.reads(func(_ int, s *Step) bool {
+		return slices.ContainsFunc(s.tables, func(t use) bool {
+			return slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[t.name] })
+		})
+	})
+}
+
+// Parent names a table that none of the units writes and of which all of them read rows by the same condition: the room that both book. sql is such a
+// read. To lock these rows is the remedy where the rows that matter are not there yet. Empty: there is none.
+func (g *Group) Parent(d lex.Dialect) (table, sql string) {
+	for _, r := range g.reads(func(int, *Step) bool { return true }) {
+		s := g.Units[r.Unit].Steps[r.Step]
+		named := conditions(s.SQL, d)
+		if len(named) == 0 || len(s.tables) != 1 || slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[s.tables[0].name] }) {
+			continue
+		}
+		if !slices.ContainsFunc(g.Units, func(o *Unit) bool {
+			return !slices.ContainsFunc(o.Steps, func(x *Step) bool {
+				return len(x.tables) == 1 && x.tables[0].name == s.tables[0].name && slices.Equal(conditions(x.SQL, d), named)
+			})
+		}) {
+			return s.tables[0].name, s.SQL
+		}
+	}
+	return "", ""
+}
+
+// LockedTable gives the group with locks for its reads of a table.
+func (g *Group) LockedTable(name string) *Group {
+	return g.Locked(g.reads(func(_ int, s *Step) bool { return len(s.tables) == 1 && s.tables[0].name == name }))
+}
+
+// reads gives the plain reads, of rows that are rows of tables, of which a condition holds. It is given the unit's place.
+func (g *Group) reads(which func(unit int, s *Step) bool) (reads []Read) {
 	for i, u := range g.Units {
 		for j, s := range u.Steps {
 			if len(s.verbs) != 1 {
@@ -87,10 +121,7 @@ func (g *Group) Reads() (reads []Read) {
 			}
 			v := &s.verbs[0]
 			whole := v.Verb == "select" && !v.Aggregate && !v.Distinct && !v.Window && !v.SetOperation && !v.HasSubquery && v.Locking.Lock == statement.LockNone
-			written := slices.ContainsFunc(s.tables, func(t use) bool {
-				return slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[t.name] })
-			})
-			if whole && written {
+			if whole && which(i, s) {
 				reads = append(reads, Read{i, j, s.SQL})
 			}
 		}

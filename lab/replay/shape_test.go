@@ -87,3 +87,24 @@ func TestCounted(t *testing.T) {
 		t.Errorf("got %v, want entry.id and bill.number", got)
 	}
 }
+
+// TestParent: a row that all read and none writes can be locked in place of the rows that are not there yet.
+func TestParent(t *testing.T) {
+	const book = "INSERT INTO booking (room) VALUES (3)"
+	room := func(number string) *Unit {
+		return unitOf(t, "SELECT price FROM room WHERE number = "+number, "price=80", "SELECT id FROM booking WHERE room = 3", "", book, "1 rows")
+	}
+	if table, sql := (&Group{Units: []*Unit{room("3"), room("3")}}).Parent(lex.PostgreSQL); table != "room" || sql != "SELECT price FROM room WHERE number = 3" {
+		t.Errorf("got %q, %q, want the room", table, sql)
+	}
+	if table, _ := (&Group{Units: []*Unit{room("3"), room("4")}}).Parent(lex.PostgreSQL); table != "" {
+		t.Errorf("got %q of two different rooms", table)
+	}
+	written := unitOf(t, "SELECT price FROM room WHERE number = 3", "price=80", "UPDATE room SET price = 90 WHERE number = 3", "1 rows")
+	if table, _ := (&Group{Units: []*Unit{written, written}}).Parent(lex.PostgreSQL); table != "" {
+		t.Errorf("got %q, which they write", table)
+	}
+	if g := (&Group{Units: []*Unit{room("3"), room("3")}}).LockedTable("room"); g.Units[1].Steps[0].SQL != "SELECT price FROM room WHERE number = 3 FOR UPDATE" {
+		t.Errorf("locked: %q", g.Units[1].Steps[0].SQL)
+	}
+}

@@ -116,18 +116,19 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 	}
 	optimistic := m.optimistic(m.of[n])
 	seen := m.visible(r, n, scan.moment)
+	free := held == nil && (now == seen || m.dbms.AfterWait == product.WaitRestarts && r.unchanged(seen, now))
 	e, err := match(seen)
 	switch {
 	case err != nil:
 		return nil, err
 	case !e.addressed:
 		return []choice{{row: i}}, nil
-	case optimistic && e.values != nil && answer.SameRow(e.values, seen.values):
-		// Nothing is written, and whether it counts when conflicts are looked for is not documented.
+	case (optimistic || free && m.dbms.Optimistic(m.transactions[m.of[n]].Level, true)) && e.values != nil && answer.SameRow(e.values, seen.values):
+		// Nothing is written, and whether it counts when optimistic transactions look for conflicts is not documented, nor in autocommit.
 		unwritten := e
 		unwritten.same = true
 		return []choice{{row: i, effect: e}, {row: i, effect: unwritten}}, nil
-	case optimistic || held == nil && (now == seen || m.dbms.AfterWait == product.WaitRestarts && r.unchanged(seen, now)):
+	case optimistic || free:
 		return []choice{{row: i, effect: e}}, nil // an optimistic transaction's conflicts are found at its COMMIT (model.commits)
 	case held != nil || m.dbms.AfterWait != product.WaitRechecks || m.seesSnapshot(n):
 		return nil, nil // it must wait; TiDB begins again with the latest state; PostgreSQL refuses it (manual, 13.2.2)

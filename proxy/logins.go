@@ -8,7 +8,8 @@ import (
 
 // logins bounds how many clients of a listener log in at a time, since each of them may hold a connection to the server.
 //
-// A client that finds no place waits, and the last one that came gets the next place. If there is none, a client loses its
+// A client that finds no place waits. The last one that came and the one that has waited longest get the next places by turns: so a flood buries
+// nobody for good, and one that comes now need not wait for its end. If there is no place, a client loses its
 // place that lets us wait for its answer, or has tried to log in for long. So a flood of silent clients is cleared at its own
 // cost, and clients that answer get in. As long as there are places, slow clients have all the time that the server gives
 // them.
@@ -19,6 +20,7 @@ type logins struct {
 	mu      sync.Mutex // guards what follows, and the logins' own fields
 	places  []*login   // those that log in
 	waiting []*login   // those without a place, in the order in which they came
+	oldest  bool       // the next place is for the one that has waited longest
 	timer   *time.Timer
 }
 
@@ -106,23 +108,28 @@ func (l *logins) refuse(i int) {
 	close(one.ready)
 }
 
-// anyWaits reports whether a client waits that is still there: a place, and a connection to the server, would be lost on others. l.mu is held.
-func (l *logins) anyWaits() bool {
-	for last := len(l.waiting) - 1; last >= 0; last-- {
-		if !l.waiting[last].left() {
-			return true
+// next finds who gets the next place: by turns the one that came last, who is there most likely, and the one that has waited longest. It passes over those
+// that are gone: a place, and a connection to the server, would be lost on them. It returns -1 if nobody waits. l.mu is held.
+func (l *logins) next() int {
+	for len(l.waiting) > 0 {
+		i := 0
+		if !l.oldest {
+			i = len(l.waiting) - 1
 		}
-		l.refuse(last)
+		if !l.waiting[i].left() {
+			return i
+		}
+		l.refuse(i)
 	}
-	return false
+	return -1
 }
 
 // serve gives places to those who wait. l.mu is held.
 func (l *logins) serve() {
-	for l.anyWaits() && (len(l.places) < l.most || l.evict()) {
-		last := len(l.waiting) - 1
-		one := l.waiting[last]
-		l.waiting = l.waiting[:last]
+	for i := l.next(); i >= 0 && (len(l.places) < l.most || l.evict()); i = l.next() {
+		one := l.waiting[i]
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.oldest = !l.oldest
 		one.began = time.Now()
 		l.places = append(l.places, one)
 		close(one.ready)

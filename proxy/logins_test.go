@@ -97,6 +97,26 @@ func TestLoginsBounded(t *testing.T) {
 	}
 }
 
+// TestLoginsTurns: those that come later, in whatever number, do not keep one from a place that came before, nor it the last one.
+func TestLoginsTurns(t *testing.T) {
+	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	one := <-c.come().entered
+	first := c.come()
+	for turn := range 2 {
+		last := c.come()
+		c.come()
+		next := c.come()
+		want := []*client{first, next}[turn]
+		c.l.leave(one)
+		if one = <-want.entered; one == nil {
+			t.Fatalf("turn %d: the wrong one got the place", turn)
+		}
+		if len(last.entered) > 0 {
+			t.Errorf("turn %d: one between the first and the last got a place", turn)
+		}
+	}
+}
+
 // TestLoginsLeft: a client that is gone gets no place, and costs nobody his; one that has ended after it said something is heard.
 func TestLoginsLeft(t *testing.T) {
 	c := crowd{t, &logins{most: 1, patience: time.Hour}}

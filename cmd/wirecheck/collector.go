@@ -19,13 +19,13 @@ const (
 	heapAim = 128 << 20
 	// memoryAim is how much memory the Go runtime may hold (runtime/debug.SetMemoryLimit) while little of it is in use. Under it the runtime
 	// gives back what clients made it take for a while: else a heap with 125 MiB in use holds 300.
-	memoryAim = 215 << 20
+	memoryAim = 190 << 20
 )
 
 // memoryFor is the limit for so many bytes that are in use, in the heap and besides it: 10,000 sessions need more for stacks than for what they point
-// to. It leaves half as much again, so that much in use does not mean collecting all the time.
+// to. It leaves a third as much again, so that much in use does not mean collecting all the time.
 func memoryFor(live, besides uint64) int64 {
-	return int64(max(memoryAim, float64(live+besides)*3/2))
+	return int64(max(memoryAim, float64(live+besides)*4/3))
 }
 
 // inUse is what the last collection left in the heap, and what the limit counts besides the heap: stacks and the runtime's own data, in bytes.

@@ -15,7 +15,7 @@ func TestCollector(t *testing.T) {
 			t.Errorf("%d MiB in use: %d%%, want %d%%", live>>20, got, want)
 		}
 	}
-	for live, want := range map[uint64]int64{0: 215 << 20, 143 << 20: 215 << 20, 200 << 20: 300 << 20, 1 << 40: 3 << 39} {
+	for live, want := range map[uint64]int64{0: 190 << 20, 142 << 20: 190 << 20, 210 << 20: 280 << 20, 3 << 38: 1 << 40} {
 		for _, besides := range []uint64{0, live / 2} {
 			if got := memoryFor(live-besides, besides); got != want {
 				t.Errorf("%d MiB in use, %d of it besides the heap: a limit of %d, want %d", live>>20, besides>>20, got, want)

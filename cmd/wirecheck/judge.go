@@ -179,14 +179,10 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		runs[r.run] = in.name
 		list[i], sources[i] = r, fleet.Source{Name: in.name, Next: r.next}
 	}
-	var next func() (*history.Event, error)
+	next := list[0].next
 	if len(list) > 1 {
-		m, e := fleet.Merge(sources...), &history.Event{}
-		next, opts.Recorder, opts.Origin = func() (*history.Event, error) { return e, m.Next(e) }, m.Recorder, m.Origin
-	} else {
-		ahead, stop := aheadOf(list[0].next)
-		defer stop()
-		next = ahead
+		m := fleet.Merge(sources...)
+		next, opts.Recorder, opts.Origin = m.Next, m.Recorder, m.Origin
 	}
 	each := func(int, *history.Event) error { return nil }
 	if follow != nil {
@@ -195,17 +191,17 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		}
 	}
 	c := isolation.New(opts)
+	var e history.Event
 	for {
-		e, err := next()
-		if errors.Is(err, io.EOF) {
+		if err := next(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		if err := each(inputOf(&opts, e), e); err != nil {
+		if err := each(inputOf(&opts, &e), &e); err != nil {
 			return nil, err
 		}
-		if c.Add(e); !keeps && !isolation.Complete(c) {
+		if c.Add(&e); !keeps && !isolation.Complete(c) {
 			return nil, errForgot
 		}
 	}

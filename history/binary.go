@@ -91,6 +91,8 @@ const (
 const (
 	readWhole = 1 << iota
 	readCurrent
+	readMet
+	readWithin
 	noRead // and above
 )
 
@@ -229,6 +231,12 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	}
 	if r.Current {
 		mask |= readCurrent
+	}
+	if r.Met {
+		mask |= readMet
+	}
+	if r.Within {
+		mask |= readWithin
 	}
 	b = w.word(binary.AppendUvarint(b, mask), r.Table)
 	b = appendBytes(b, r.Where)
@@ -527,7 +535,7 @@ func (r *binaryReader) rest(e *Event) {
 func (r *binaryReader) read() (p PredicateRead) {
 	mask := r.uint()
 	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
-	p.Whole, p.Current = mask&readWhole != 0, mask&readCurrent != 0
+	p.Whole, p.Current, p.Met, p.Within = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0
 	r.bad = r.bad || mask >= noRead
 	return p
 }

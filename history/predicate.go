@@ -17,6 +17,8 @@ type PredicateRead struct {
 	Met bool `json:"met,omitempty"`
 	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
 	Current bool `json:"current,omitempty"`
+	// Within says that a subquery of a statement that writes asked this: what the statement wrote does not tell what it saw.
+	Within bool `json:"within,omitempty"`
 }
 
 func appendRead(b []byte, r *PredicateRead) []byte {
@@ -26,7 +28,8 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = strconv.AppendUint(append(b, `,"to":`...), r.To, 10)
 	b = appendBool(b, `,"whole":true`, r.Whole)
 	b = appendBool(b, `,"met":true`, r.Met)
-	return append(appendBool(b, `,"current":true`, r.Current), '}')
+	b = appendBool(b, `,"current":true`, r.Current)
+	return append(appendBool(b, `,"within":true`, r.Within), '}')
 }
 
 func (p *parser) read(r *PredicateRead) error {
@@ -46,6 +49,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.Met, err = p.bool()
 		case "current":
 			r.Current, err = p.bool()
+		case "within":
+			r.Within, err = p.bool()
 		default:
 			return unknownKey("reads." + key)
 		}

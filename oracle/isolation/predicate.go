@@ -48,6 +48,7 @@ type predicate struct {
 	from, to uint64
 	whole    bool // the statement's accesses name all rows for which the condition held
 	current  bool // it saw what was current
+	within   bool // a subquery asked: what the statement wrote does not tell what it saw
 	met      bool // the condition held for one row, which was in the way of an INSERT
 	dirty    bool // it may have seen what was not committed
 	compared bool // with the changes that were there when its transaction ended
@@ -134,7 +135,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 			why = list[0]
 		}
 		interval, _ := where.Interval()
-		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, met: r.Met, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -315,12 +316,13 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 // found reports whether the statement found the row of a change, in whatever version; certain is false if a row without a key cannot
 // be followed far enough back to say that it did not.
 func (p *predicate) found(ch *change) (found, certain bool) {
+	own := func(a access) bool { return a.stmt == p.stmt && a.node != nil && !(p.within && a.op.writes()) }
 	if r := ch.v.row; r != nil {
-		return slices.ContainsFunc(p.t.accesses, func(a access) bool { return a.stmt == p.stmt && a.node != nil && a.node.row == r }), true
+		return slices.ContainsFunc(p.t.accesses, func(a access) bool { return own(a) && a.node.row == r }), true
 	}
 	v := ch.v
 	for range maxWalk {
-		if slices.ContainsFunc(p.t.accesses, func(a access) bool { return a.stmt == p.stmt && a.node == v }) {
+		if slices.ContainsFunc(p.t.accesses, func(a access) bool { return own(a) && a.node == v }) {
 			return true, true
 		}
 		if v.prev == nil {

@@ -99,7 +99,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"

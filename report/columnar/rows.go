@@ -56,6 +56,7 @@ type predicateRow struct {
 	Whole    bool   `parquet:"whole"`
 	Met      bool   `parquet:"met"`
 	Current  bool   `parquet:"is_current"`
+	Within   bool   `parquet:"within"`
 }
 
 type operandRow struct {
@@ -129,7 +130,7 @@ func (w *Writer) eventOf(input int, e *history.Event) eventRow {
 		r.ErrorCode, r.ErrorText = text(e.Error.Code), text(e.Error.Message)
 	}
 	for _, p := range e.Reads {
-		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Met, p.Current})
+		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Met, p.Current, p.Within})
 	}
 	for _, o := range e.Operands {
 		r.Operands = append(r.Operands, operandRow{text(o.Column), text(string(o.Role)), text(o.Value)})

@@ -6,6 +6,7 @@ package rewrite
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"wirecheck/history"
 	"wirecheck/statement"
@@ -168,7 +169,7 @@ func (p *Plan) WithStamp(client, stamp string) string {
 }
 
 // MapPosition maps a character position (from 1, as in PostgreSQL's ErrorResponse field P) in the sent text back to the
-// client's text. A position inside added text maps to the place where the text was added.
+// client's text. A position inside added text maps to the place where the text was added, or to the client's own if it is in what is evaluated once more.
 func MapPosition(client string, edits []Edit, pos int) int {
 	out, in := 0, 0 // characters of the sent and of the client's text passed so far
 	count := func(s string) int {
@@ -187,12 +188,36 @@ func MapPosition(client string, edits []Edit, pos int) int {
 		out, in = out+plain, in+plain
 		add := count(e.Add)
 		if pos <= out+add {
+			if own := copied(client, e.Add, pos-out-1); own >= 0 {
+				return 1 + count(client[:own])
+			}
 			return in + 1
 		}
 		out, in = out+add, in+count(client[e.At:e.At+e.Cut])
 		at = e.At + e.Cut
 	}
 	return in + (pos - out)
+}
+
+// copied finds the place of the client's text of which an added text has a copy around its n-th character: the longest run that both have, from the FROM
+// of a query on, since what is added has names of the client's by itself. It is -1 if there is none.
+func copied(client, add string, n int) int {
+	from := 0
+	for range n {
+		_, size := utf8.DecodeRuneInString(add[from:])
+		from += size
+	}
+	to, at := from, from
+	for to < len(add) && strings.Contains(client, add[from:to+1]) {
+		to++
+	}
+	for from > 0 && to > at && strings.Contains(client, add[from-1:to]) {
+		from--
+	}
+	if !strings.Contains(strings.ToLower(add[from:at]), "from ") {
+		return -1
+	}
+	return strings.Index(client, add[from:to]) + at - from
 }
 
 // Apply makes the text to send from the client's text.

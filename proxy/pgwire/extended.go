@@ -330,6 +330,9 @@ func (c *clientHalf) describe(f frame) error {
 		if e.stmt, e.plan, err = c.described(begin[0], name); err != nil {
 			return err
 		}
+		if e.stmt != nil && begin[0] == 'S' { // the server may analyse its text again
+			e.client, e.script, e.at = e.stmt.client, e.stmt.script, -1
+		}
 	}
 	c.pipeline.send(e)
 	return c.forward(f)

@@ -73,9 +73,6 @@ func (c *Center) Run(recorder uint32) string { return c.runs[recorder] }
 // Kept is how many transactions are remembered.
 func (c *Center) Kept() int { return len(c.nodes) }
 
-// Edges is how many edges are remembered.
-func (c *Center) Edges() int { return len(c.edges) }
-
 // Judged is the message up to which all was in a Round.
 func (c *Center) Judged() uint64 { return c.judged }
 

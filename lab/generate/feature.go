@@ -250,7 +250,6 @@ var table = []Feature{
 	{"begin-optimistic", "Transaction", "BEGIN OPTIMISTIC", false, "T"},
 	{"begin-pessimistic", "Transaction", "BEGIN PESSIMISTIC", false, "T"},
 	{"set-transaction", "Transaction", "SET TRANSACTION ISOLATION LEVEL", false, servers},
-	{"set-plan", "Transaction", "SET of a setting that changes plans and nothing else", false, servers},
 	{"set-constraints", "Transaction", "SET CONSTRAINTS ALL DEFERRED, IMMEDIATE", false, "P"},
 	{"commit", "Transaction", "COMMIT", false, all},
 	{"rollback", "Transaction", "ROLLBACK at the end", false, all},

@@ -8,7 +8,6 @@ type grammar struct {
 	embedded     bool // the types, triggers and words behind a table of SQLite; DROP TABLE takes one table; moments are texts
 	serializable bool // SERIALIZABLE can be asked for
 	begin        string
-	plans        []string // SET of a setting that changes plans and nothing else
 
 	// definitions and types
 	named        bool     // types have names of their own: CREATE TYPE makes an ENUM, constants are cast by ::, arrays and bytea exist
@@ -56,10 +55,6 @@ func grammarOf(d Dialect) grammar {
 		collations: []string{nationalBinary}, identity: "AUTO_INCREMENT", engines: []string{"MyISAM", "MEMORY"}, hidden: "INVISIBLE", sumIndex: true,
 		jsonFirst: "JSON_EXTRACT(%s, '$[0]')", text: "CHAR", always: "1 = 1", concat: "GROUP_CONCAT(%[1]s ORDER BY %[1]s)",
 		binary: "X'%s'", insertIgnore: "INSERT IGNORE", row: "ROW ",
-		plans: []string{ // MySQL manual, 10.9.2; MariaDB manual, optimizer_switch
-			"SET optimizer_switch = 'index_merge=off'", "SET optimizer_switch = 'semijoin=off'", "SET optimizer_switch = 'materialization=off'",
-			"SET optimizer_switch = 'index_condition_pushdown=off'", "SET optimizer_switch = 'mrr=on,mrr_cost_based=off'",
-		},
 	}
 	switch d {
 	case Postgres:
@@ -70,10 +65,6 @@ func grammarOf(d Dialect) grammar {
 			distinctFrom: true, jsonFirst: "(%s ->> 0)::int", bytesOf: `CAST(convert_to(%s, 'UTF8') AS bytea) = '\x61'`, text: "text", always: "TRUE",
 			concat: "string_agg(%[1]s::text, ',' ORDER BY %[1]s)", rollup: true, binary: `'\x%s'`,
 			row: "ROW ", updateFrom: true, deleteUsing: true,
-			plans: []string{ // PostgreSQL manual, 20.7
-				"SET enable_seqscan = off", "SET enable_indexscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off", "SET LOCAL enable_nestloop = off",
-				"SET enable_sort = off", "SET enable_material = off",
-			},
 		}
 	case MariaDB:
 		mysql.letter, mysql.engines, mysql.hidden = 'A', append(mysql.engines, "Aria"), "IGNORED"
@@ -82,7 +73,6 @@ func grammarOf(d Dialect) grammar {
 		mysql.letter = 'T'
 		mysql.serializable = false // refused (TiDB manual, "Transaction Isolation Levels")
 		mysql.sumIndex = false
-		mysql.plans = []string{"SET tidb_enable_index_merge = OFF", "SET tidb_opt_agg_push_down = ON", "SET tidb_enable_vectorized_expression = OFF", "SET tidb_enable_chunk_rpc = OFF"}
 		mysql.folds = true // utf8mb4_bin unless the server is told otherwise
 	case SQLite:
 		return grammar{

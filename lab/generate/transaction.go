@@ -103,9 +103,6 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 	depth := 0 // savepoints that are there
 	for i := range n {
 		depth = g.partial(tx, depth)
-		if g.begin(KindSet); g.use("set-plan", seldom) { // SET stands in 9% of the bugs of WriteCheck's study (VLDB'25)
-			tx.Statements = append(tx.Statements, g.end(oneOf(g.intn, g.grammar.plans), nil))
-		}
 		tx.Statements = append(tx.Statements, g.data(db, table(), write && i == at, !readOnly))
 	}
 	if depth > 0 && g.has("rollback-to-savepoint") && g.chance(often) {

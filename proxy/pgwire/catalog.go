@@ -40,13 +40,18 @@ func (c *clientHalf) refresh() error {
 	return c.learn(c.question)
 }
 
+// firm reports whether a text must be planned so that the server cannot refuse what is added to it: a named statement may be bound within a
+// transaction block, where nothing can be sent again (see again).
+func firm(c *clientHalf, name string) bool { return name != "" || !c.pipeline.idle('I') }
+
 // complete plans a text. Where the plan needs what is not known, and the server can be asked, it is, and the text planned
 // again. It gives the catalog too, which is nil if there is none to plan with.
-func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
+func (c *clientHalf) complete(firm bool, plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
 	again := false
 	for i := range 4 { // settings, names, and once more if another session changes something meanwhile
 		var facts postgres.Session
 		catalog, facts = c.environment.known(c.plain)
+		facts.Firm = firm
 		s = plan(catalog, facts)
 		missing := s.Missing
 		if len(missing) == 0 && !again {

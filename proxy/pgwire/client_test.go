@@ -166,7 +166,7 @@ func TestReplication(t *testing.T) {
 }
 
 // TestSchemaChangedElsewhere changes the schema behind the proxy's back. The first statement that no longer fits is
-// refused, which nothing can prevent; then the catalog is read again.
+// sent again as the client wrote it; then the catalog is read again.
 func TestSchemaChangedElsewhere(t *testing.T) {
 	srv := testserver.Postgres(t)
 	db := srv.Database(t).As(testserver.AppTrust)
@@ -184,5 +184,73 @@ func TestSchemaChangedElsewhere(t *testing.T) {
 	// A column that the client itself got wrong does not make the catalog be read again.
 	if got := strings.Join(w.step("Q SELECT nothere FROM t"), "\n"); !strings.Contains(got, "42703") {
 		t.Errorf("got %s, want 42703", got)
+	}
+}
+
+// TestChangedBehindBlock changes tables behind the proxy's back under an open transaction block: it goes on as it does directly, whatever the next
+// statement is, simple, prepared before or prepared then. What was not changed is seen as before.
+func TestChangedBehindBlock(t *testing.T) {
+	srv := testserver.Postgres(t)
+	const schema = "CREATE TABLE t (k int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b'); CREATE TABLE p (k text, b date, v int, PRIMARY KEY (k, b));" +
+		"INSERT INTO p VALUES ('x', '2026-01-02', 3); CREATE TABLE old (LIKE t)"
+	// s and u are prepared before; the image of v is wanted.
+	before := []string{"P s |SELECT v FROM t WHERE v = 'a'", "P u |UPDATE t SET v = v WHERE v = 'b'", "S", "B  s|||", "E  0", "S", "B  u|||", "E  0", "S",
+		"Q SELECT count(*) FROM t WHERE v = 'a'", "Q SELECT count(*) FROM p WHERE v = 3", "Q BEGIN", "Q SELECT 1"}
+	changes := []string{"ALTER TABLE t ADD z int DEFAULT 7", "ALTER TABLE t RENAME k TO kk", "ALTER TABLE t DROP k", "ALTER TABLE t RENAME v TO w", "ALTER TABLE t DROP COLUMN v",
+		"ALTER TABLE t DROP CONSTRAINT t_pkey", "ALTER TABLE p DROP v", "ALTER TABLE p RENAME b TO bb", "ALTER TABLE p DROP k"}
+	texts := []string{"SELECT * FROM t", "UPDATE t SET v = 'c' WHERE v = 'b'", "DELETE FROM t RETURNING *", "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d",
+		"WITH d AS (DELETE FROM t RETURNING *) INSERT INTO old SELECT * FROM d",
+		"WITH d(x) AS (DELETE FROM t RETURNING t.*) INSERT INTO old (k) SELECT x::int FROM d RETURNING *", "SELECT DISTINCT v FROM t", "INSERT INTO t DEFAULT VALUES", "SELECT 1 FROM p FOR UPDATE",
+		"UPDATE p SET k = k", "DELETE FROM p", "SELECT count(*) FROM p a, p b", "INSERT INTO p VALUES ('y', '2026-01-03')", "WITH p AS (UPDATE p SET v = 1 RETURNING *) TABLE p"}
+	play := func(addr string, db testserver.Database, change string, steps ...string) []string {
+		db.Exec(t, "DROP TABLE IF EXISTS t, p, old; "+schema)
+		w := dialWire(t, addr, db.User, db.Name)
+		defer func() { _ = w.conn.Close() }()
+		w.step("Q DISCARD ALL")
+		var got []string
+		for i, s := range append(before, steps...) {
+			if i == len(before) {
+				db.Exec(t, change)
+			}
+			got = append(append(got, "> "+s), w.step(s)...)
+		}
+		for i := range got {
+			got[i] = number.ReplaceAllString(got[i], "N")
+		}
+		return got
+	}
+	direct, through := srv.Database(t).As(testserver.AppTrust), srv.Database(t).As(testserver.AppTrust)
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	compare := func(change string, steps ...string) {
+		t.Helper()
+		if d := divergence(play(srv.Address(), direct, change, steps...), play(r.addr.String(), through, change, steps...)); d != "" {
+			t.Errorf("%s\n%s", change, d)
+		}
+	}
+	for i, change := range changes {
+		compare(change, "B  s|||", "E  0", "S", "Q SELECT 1", "Q ROLLBACK")
+		compare(change, "B  u|||", "E  0", "S", "Q SELECT 1", "Q ROLLBACK")
+		for j, text := range texts {
+			if table := strings.Fields(change)[2]; !strings.Contains(text, " "+table) {
+				continue
+			}
+			ways := [][]string{{"Q " + text, "Q COMMIT"}, {"P n |" + text, "S", "B  n|||", "D P", "E  0", "S", "Q COMMIT"},
+				{"Q COMMIT", "Q SELECT 2; " + text, "Q " + text}, {"P |" + text, "D S", "B  |||", "E  0", "S", "Q COMMIT"}}
+			compare(change, ways[(i+j)%4]...)
+			compare(change, ways[(i+j+1)%4]...)
+		}
+	}
+	changed, seen := 0, 0
+	for _, e := range ev.all() {
+		if e.SQL == "UPDATE p SET k = k" && e.Coverage == history.CoverageExact {
+			seen++
+		}
+		if strings.Contains(e.Why, "another one than when") {
+			changed++
+		}
+	}
+	if changed == 0 || seen == 0 {
+		t.Errorf("%d statements met a change, %d were seen although another table was changed", changed, seen)
 	}
 }

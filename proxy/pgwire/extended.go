@@ -71,8 +71,8 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err e
 		_, facts := c.environment.known(c.plain)
 		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
-	p = &prepared{name: name, client: sql, seen: c.session.observer.describes(sql), generation: c.session.observer.rewriter.Generation()}
-	p.script, p.catalog, err = c.completeStatement(sql)
+	p = &prepared{name: name, client: sql, firm: firm(c, name), seen: c.session.observer.describes(sql), generation: c.session.observer.rewriter.Generation()}
+	p.script, p.catalog, err = c.completeStatement(sql, p.firm)
 	p.uses = p.script.Uses
 	return p, true, err
 }
@@ -82,8 +82,8 @@ func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts p
 	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
 }
 
-func (c *clientHalf) completeStatement(sql string) (*rewrite.Script, *rewrite.Catalog, error) {
-	return c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+func (c *clientHalf) completeStatement(sql string, firm bool) (*rewrite.Script, *rewrite.Catalog, error) {
+	return c.complete(firm, func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
 		return c.statementPlan(sql, catalog, facts)
 	})
 }
@@ -270,7 +270,7 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && generation == p.generation, !c.pipeline.observed():
 		return p, nil
 	}
-	script, catalog, err := c.completeStatement(p.client)
+	script, catalog, err := c.completeStatement(p.client, p.firm)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 
 // prepareAgain prepares a statement once more, with another plan. The client does not see it.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
-	q := &prepared{name: p.name, client: p.client, question: p.question, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
+	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -18,6 +18,7 @@ type prepared struct {
 	tail     []byte           // of its Parse message: the types of its parameters
 	catalog  *rewrite.Catalog // with which it was planned; nil: none
 	uses     []rewrite.Use    // what its names meant when they were known last
+	firm     bool             // it was planned so that the server cannot refuse what was added
 	moved    bool             // the columns of its tables may have changed since it was prepared
 	seq      uint64
 	batch    uint64 // number of the Sync before which it was sent

@@ -173,7 +173,7 @@ func (c *clientHalf) query(f frame) error {
 	if own, q := asked(c, sql); q != nil && !q.Param {
 		sql, body = own, []byte(own+"\x00")
 	}
-	script, _, err := c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+	script, _, err := c.complete(firm(c, ""), func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
 		return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
 	})
 	if err != nil {

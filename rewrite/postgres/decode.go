@@ -274,7 +274,7 @@ func (p *part) access(text []byte, lsn uint64) (a history.Access, ok bool, err e
 	}
 	file, oidText, text := located(text)
 	ctid, text := cut(text)
-	xminText, key := cut(text)
+	xminText, key, keyed := bytes.Cut(text, []byte{' '})
 	oid, err1 := strconv.ParseUint(string(oidText), 10, 32)
 	bits := 32
 	if p.top {
@@ -301,6 +301,9 @@ func (p *part) access(text []byte, lsn uint64) (a history.Access, ok bool, err e
 		version = append(append(version, '/'), file...)
 	}
 	a.Op, a.Row.Table = op, rel
+	if p.key && !keyed {
+		return a, false, &rewrite.ChangedError{Table: p.rel.Name}
+	}
 	if p.key {
 		if a.Row.Key = string(key); p.hex {
 			if a.Row.Key, err = unhex(key); err != nil {

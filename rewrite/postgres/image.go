@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wirecheck/history"
+	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
 )
 
@@ -35,6 +36,8 @@ func (p *part) imaged(list []history.Access, text []byte) error {
 		var v condition.Value
 		switch s := string(raw); {
 		case s == "null":
+		case raw[0] == '{':
+			return &rewrite.ChangedError{Table: p.rel.Name}
 		case raw[0] == '"':
 			var text string
 			if err := json.Unmarshal(raw, &text); err != nil {

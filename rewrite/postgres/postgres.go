@@ -74,6 +74,8 @@ type Session struct {
 	Asks bool
 	// Stale says that what was known of tables may be used although they may have changed since.
 	Stale bool
+	// Firm says that an error of the server would be the client's, because its own text cannot be sent in place of the changed one: see firm.go.
+	Firm bool
 }
 
 func (s Session) utf8() bool { return s.Encoding == "" || strings.EqualFold(s.Encoding, "UTF8") }
@@ -152,7 +154,7 @@ func noCatalog() *rewrite.View { return (*rewrite.Catalog)(nil).View(false) }
 
 func (s Session) facts(single bool) string {
 	var b strings.Builder
-	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, single} {
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, single} {
 		if f {
 			b.WriteByte('1')
 		} else {
@@ -212,6 +214,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	}
 	sc = &rewrite.Script{SQL: sql}
 	first := c
+	s.Firm = s.Firm || len(tree.Stmts) > 1 // a statement before it may have been executed
 	var edits []rewrite.Edit
 	var list []*planner
 	asks, whole := false, false // whole: a plan holds for this very text

@@ -422,12 +422,14 @@ func (x *scene) image(s source) (expr string, columns []string) {
 	if top.Root != nil {
 		top = top.Root
 	}
+	var missing []missingColumn
 	for _, name := range x.wanted.Columns(s.rel, top.String()) {
 		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
 		if i < 0 || kindOf(&s.rel.Columns[i]) == condition.Other {
 			continue
 		}
-		c := pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(name)
+		c := namedBy(x, s, name)
+		missing = append(missing, missingColumn{name, noValue})
 		if kindOf(&s.rel.Columns[i]) == condition.Text {
 			// Long text is not worth its way: false says that it is not told.
 			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
@@ -440,7 +442,11 @@ func (x *scene) image(s source) (expr string, columns []string) {
 	if columns == nil {
 		return "", nil
 	}
-	return "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text", columns
+	expr = "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text"
+	if firm(x) {
+		expr = lookup(x, s, expr, missing)
+	}
+	return expr, columns
 }
 
 // maxImage is how many bytes a text has at most that is part of an image.

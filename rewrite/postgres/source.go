@@ -285,6 +285,7 @@ func keyColumns(rel *rewrite.Relation) []string {
 func (x *scene) key(s source) (expr string, hex bool) {
 	cols := keyColumns(s.rel)
 	var list []string
+	var missing []missingColumn
 	text := false
 	for _, c := range cols {
 		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c })
@@ -295,11 +296,13 @@ func (x *scene) key(s source) (expr string, hex bool) {
 		if s.cols[c] != "" {
 			name = s.cols[c]
 		}
-		e := pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(name)
+		e := namedBy(x, s, name)
 		typ := s.rel.Columns[i].Type
+		missing = append(missing, missingColumn{name, "NULL"})
 		switch {
 		case plainKeys[typ]:
 		case sentKeys[typ] != "":
+			missing[len(missing)-1].value += "::pg_catalog." + pgsyntax.Quote(typ)
 			e = "pg_catalog.encode(pg_catalog." + sentKeys[typ] + "(" + e + "), 'hex')"
 		case textKeys[typ] && x.catalog.Encoding == "UTF8":
 			text = true
@@ -314,9 +317,12 @@ func (x *scene) key(s source) (expr string, hex bool) {
 	expr = strings.Join(list, ", ")
 	if text && !x.session.utf8() {
 		// The client's encoding may lack characters of the key, which would be an error.
-		return "pg_catalog.encode(pg_catalog.convert_to(pg_catalog.concat_ws(' ', " + expr + "), 'UTF8'), 'hex')", true
+		expr, hex = "pg_catalog.encode(pg_catalog.convert_to(pg_catalog.concat_ws(' ', "+expr+"), 'UTF8'), 'hex')", true
 	}
-	return expr, false
+	if firm(x) && expr != "" {
+		expr = firmKey(x, s, expr, missing, hex)
+	}
+	return expr, hex
 }
 
 // ask gives the hidden column for a source and notes how it is read. What first holds comes before the first column.

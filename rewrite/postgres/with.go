@@ -35,6 +35,7 @@ type inside struct {
 	shut    int    // in front of the one that closes it
 	columns []string
 	star    bool // the columns are those of the table
+	row     bool // they are taken from a whole row, as the server may know others by then; so they have lost their origin
 }
 
 // writesInside is why a statement is not seen that writes in such a way.
@@ -66,7 +67,7 @@ func (x *planner) apart(n *pg.Node) *pg.Node {
 		if e.Ctequery.GetSelectStmt() == nil {
 			in.scope, in.siblings = maps.Clone(scope), maps.Clone(siblings)
 			in.inner = x.inner
-			if !in.plans(e) {
+			if !in.plans(e, n.GetInsertStmt() != nil) {
 				return n
 			}
 			x.inner = in.inner
@@ -178,8 +179,8 @@ func (x *scene) insideOf(e *pg.CommonTableExpr, number int) *inside {
 	return nil
 }
 
-// plans plans a part as a statement of its own, and reports whether it tells something.
-func (in *inside) plans(e *pg.CommonTableExpr) bool {
+// plans plans a part as a statement of its own, and reports whether it tells something. unseen says that the client does not see the origin of its columns.
+func (in *inside) plans(e *pg.CommonTableExpr, unseen bool) bool {
 	var returning []*pg.Node
 	rv, others := (*pg.RangeVar)(nil), 0
 	switch s := e.Ctequery.Node.(type) {
@@ -206,6 +207,14 @@ func (in *inside) plans(e *pg.CommonTableExpr) bool {
 		return in.ctes[e.Ctename].uses == 0 // else the server finds an error
 	}
 	in.columns = in.shown(returning, rv, others == 0)
+	if in.star && firm(in.scene) {
+		ref := refName(rv)
+		if !unseen || len(returning) > 1 || slices.Contains(in.columns, ref) {
+			return false
+		}
+		in.star, in.row = false, true
+		in.edits[len(in.edits)-1].Add += ", " + pgsyntax.Quote(ref) + " AS " + pgsyntax.Quote(in.hiddenPrefix()+"row")
+	}
 	return len(in.columns) > 0 && len(e.Aliascolnames) <= len(in.columns)
 }
 
@@ -242,7 +251,10 @@ func (in *inside) edited() []rewrite.Edit {
 		for i, c := range in.columns {
 			quoted[i] = pgsyntax.Quote(c)
 		}
-		add = ", " + copied(in.at, in.open) + "SELECT " + strings.Join(quoted, ", ") + " FROM " + pgsyntax.Quote(in.ref) + ")"
+		if in.row {
+			quoted = []string{"(wirecheck." + pgsyntax.Quote(in.hiddenPrefix()+"row") + ").*"}
+		}
+		add = ", " + copied(in.at, in.open) + "SELECT " + strings.Join(quoted, ", ") + " FROM " + pgsyntax.Quote(in.ref) + " wirecheck)"
 	}
 	return append(in.edits, rewrite.Edit{At: in.at, Cut: in.open - in.at, Add: pgsyntax.Quote(in.ref) + " AS ("}, rewrite.Edit{At: in.shut + 1, Add: add})
 }

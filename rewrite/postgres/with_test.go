@@ -5,6 +5,8 @@ var nativeForms = []form{
 	// parts of WITH that write
 	{`WITH d AS (DELETE FROM orders WHERE id = 10 RETURNING id) SELECT a.id FROM account a, d WHERE a.id = 1`, "rows", "delete orders 10, read account 1"},
 	{`WITH d AS (DELETE FROM orders WHERE id < 12 RETURNING *) INSERT INTO account SELECT id, note FROM d`, "exact", "delete orders 10, delete orders 11, insert account 10, insert account 11"},
+	{`WITH d AS (DELETE FROM orders WHERE id > 11 RETURNING *) INSERT INTO account (id, owner) SELECT d.id, d.note FROM d RETURNING *`, "exact", "delete orders 12, delete orders 13, insert account 12, insert account 13"},
+	{`WITH d(x, y) AS (DELETE FROM orders WHERE id = 13 RETURNING orders.*) INSERT INTO account (id) SELECT x + y FROM d`, "exact", "delete orders 13, insert account 112"},
 	{`WITH d AS (DELETE FROM orders WHERE id = 99 RETURNING id) INSERT INTO account SELECT id FROM d`, "exact", ""},
 	{`WITH u (a, b) AS (UPDATE account SET balance = balance + 1 WHERE id = 1 RETURNING id, balance AS n) SELECT b, a FROM u`, "exact", "update account 1"},
 	{`WITH u AS (UPDATE account SET balance = 1 WHERE id = 1) SELECT 1`, "rows", "update account 1"},

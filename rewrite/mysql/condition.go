@@ -183,6 +183,19 @@ func alone(where ast.ExprNode) bool {
 	return !literal
 }
 
+// decided reports whether a condition is the same for all rows of src, although subqueries of these tables stand in it: MariaDB then evaluates it
+// before it looks for rows, and no part of it with AND behind (10.11.19).
+func (s *scene) decided(where ast.ExprNode, src *source, tables []*ast.TableName) bool {
+	var own outside
+	where.Accept(&own)
+	return !slices.ContainsFunc(walk(where).columns, func(c *ast.ColumnName) bool {
+		return src.mayOwn(c) && (c.Table.O != "" || slices.Contains(own.columns, c) || !slices.ContainsFunc(tables, func(t *ast.TableName) bool {
+			rel, _ := s.resolve(t.Schema.O, t.Name.O)
+			return rel != nil && (&source{rel: rel}).column(c.Name.O) != nil
+		}))
+	})
+}
+
 // plainCondition reports whether the condition consists of parts that are known to be evaluated in their order.
 func plainCondition(e ast.ExprNode) bool {
 	if e == nil {

@@ -88,6 +88,7 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 	if !ok || at < 0 || !placesFit(q, in) || len(in) > maxTables {
 		return nil, up.why
 	}
+	s.eliminate(q, in)
 	var add, check strings.Builder
 	for i := range in {
 		src := &in[i]

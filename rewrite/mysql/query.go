@@ -58,6 +58,7 @@ func (s *planner) query(n *ast.SelectStmt) {
 			s.opaque(fmt.Sprintf("more than %d tables", maxTables))
 			return
 		}
+		s.eliminate(n, list)
 	}
 	nested := all.sub
 	if n.From != nil {

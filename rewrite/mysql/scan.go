@@ -290,6 +290,8 @@ func (r *reader) scan(q *ast.SelectStmt) (list []source, text string, ok bool) {
 	if from < 0 {
 		return nil, "", false
 	}
+	s.eliminate(q, list)
+	list = slices.DeleteFunc(list, func(src source) bool { return src.eliminated })
 	text = t.SQL[t.Tokens[from].Start:t.Tokens[end-1].End]
 	if where := t.Find(from, depth, "WHERE"); where > 0 && where < end { // so that a further condition can follow
 		text = t.SQL[t.Tokens[from].Start:t.Tokens[where].End] + " (" + t.SQL[t.Tokens[where+1].Start:t.Tokens[end-1].End] + ")"

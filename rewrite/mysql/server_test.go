@@ -268,6 +268,9 @@ func TestSessionFacts(t *testing.T) {
 	if flavor() == MySQL {
 		want.Session.GroupConcat = 64 << 20 // max_allowed_packet
 	}
+	if flavor() == MariaDB {
+		want.Session.Mode |= mysqlsyntax.MariaDB
+	}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}

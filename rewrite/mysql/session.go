@@ -125,6 +125,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		f.Level = "snapshot"
 	}
 	f.Session.Mode = modeOf(v["sql_mode"])
+	if f.Flavor == MariaDB {
+		f.Session.Mode |= mysqlsyntax.MariaDB
+	}
 	f.Session.UTF8 = strings.HasPrefix(v["character_set_client"], "utf8")
 	for _, cs := range []string{v["character_set_client"], v["character_set_connection"], v["character_set_results"]} {
 		if !mysqlsyntax.PlainCharset(cs) {

@@ -21,6 +21,8 @@ type source struct {
 	query *ast.SelectStmt   // of a derived table, or of a common table expression that is used once
 	up    string            // SQL text of version, where a derived table has it
 	label string            // SQL text of the key with the columns' names, where a derived table has it
+	// eliminated says that the server does not read the table.
+	eliminated bool
 }
 
 func (src *source) table() string { return src.rel.String() }
@@ -138,7 +140,7 @@ func (s *scene) source(n *ast.TableName, alias string, ctes []string) source {
 }
 
 // watched reports whether there is something to see in it.
-func (src *source) watched() bool { return src.rel != nil || src.why != "" }
+func (src *source) watched() bool { return !src.eliminated && (src.rel != nil || src.why != "") }
 
 // finding is what a walk over a tree found.
 type finding struct {

@@ -5,6 +5,7 @@ package mysqlsyntax
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"wirecheck/statement"
@@ -99,11 +100,13 @@ func (l *lexer) comment() error {
 		if l.executable {
 			return errText // nested: the version numbers decide
 		}
-		l.executable = true
-		l.at += strings.IndexByte(head, '!') + 1
-		for n := 0; n < 6 && l.peek(0) >= '0' && l.peek(0) <= '9'; n++ {
-			l.at++
+		at := strings.IndexByte(head, '!') + 1
+		digits := min(6, len(head[at:])-len(strings.TrimLeft(head[at:], "0123456789")))
+		if l.mode&MariaDB != 0 && at == len("/*!") && foreignVersion(head[at:at+digits]) {
+			return l.skip()
 		}
+		l.executable = true
+		l.at += at + digits
 		return nil
 	}
 	end := strings.Index(head[2:], "*/")
@@ -112,6 +115,29 @@ func (l *lexer) comment() error {
 	}
 	l.at += end + 4
 	return nil
+}
+
+// foreignVersion reports whether MariaDB takes the number in a comment for a version of MySQL that it is not: it then executes none of the
+// comment (10.11.19 and knowledge base, "Comment Syntax": 5 or 6 digits, from 50700 to 99999, without M).
+func foreignVersion(digits string) bool {
+	n, err := strconv.Atoi(digits)
+	return err == nil && len(digits) >= 5 && n >= 50700 && n <= 99999
+}
+
+// skip passes over a comment that may have comments in it.
+func (l *lexer) skip() error {
+	end := 2
+	for head := l.sql[l.at:]; ; {
+		i := strings.Index(head[end:], "*/")
+		if i < 0 {
+			return errText
+		}
+		inner := strings.Index(head[end:end+i], "/*")
+		if end += i + 2; inner < 0 {
+			l.at += end
+			return nil
+		}
+	}
 }
 
 // quoted reads text in quotes; skip characters stand before the first quote.

@@ -14,6 +14,8 @@ const (
 	HighNotPrecedence
 	// Simultaneous is MariaDB's SIMULTANEOUS_ASSIGNMENT: SET lists are not evaluated from left to right.
 	Simultaneous
+	// MariaDB says that the server is one: comments for versions of MySQL that it is not are not executed.
+	MariaDB
 	// Foreign says that the text cannot be read byte by byte (gbk, sjis, ...), that texts made here would be changed by
 	// the character sets (ucs2, utf16, utf32), that the grammar is another one (sql_mode ORACLE, MSSQL), or that the binary log would
 	// warn of our functions (binlog_format=STATEMENT): nothing is rewritten.

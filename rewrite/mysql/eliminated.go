@@ -1,0 +1,129 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// MariaDB does not read the inner table of an outer join to which nothing else refers, if the join finds one row of it at most: by a unique key
+// (knowledge base, "Table Elimination"; 10.11.19). A column of ours would make the server read it, and then compare, warn and lock where it does
+// not otherwise. Such a table changes nothing in the answer, and has nothing to tell.
+
+// outerJoin is an outer join whose inner side is one table, which has that number in the FROM clause.
+type outerJoin struct {
+	inner int
+	on    ast.ExprNode
+}
+
+// eliminate marks the tables of a query that the server does not read.
+func (s *scene) eliminate(n *ast.SelectStmt, list []source) {
+	if s.r.flavor != MariaDB || n.From == nil || joinsByName(n.From.TableRefs) {
+		return
+	}
+	joins, _ := outerJoins(n.From.TableRefs, 0)
+	used := walk(n).columns
+	for again := true; again; {
+		again = false
+		for _, j := range joins {
+			src := &list[j.inner]
+			if src.eliminated || src.rel == nil || j.on == nil || !unique(j.on, src) || slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, src) }) {
+				continue
+			}
+			own := walk(j.on).columns
+			rest := slices.DeleteFunc(slices.Clone(used), func(c *ast.ColumnName) bool { return slices.Contains(own, c) })
+			if !slices.ContainsFunc(rest, src.mayOwn) {
+				used, src.eliminated, again = rest, true, true
+			}
+		}
+	}
+}
+
+// outerJoins lists those of a FROM clause whose first table has the number at. next is the number behind its last one.
+func outerJoins(n ast.ResultSetNode, at int) (list []outerJoin, next int) {
+	if t, ok := n.(*ast.TableSource); ok {
+		if j, ok := t.Source.(*ast.Join); ok {
+			return outerJoins(j, at)
+		}
+	}
+	j, ok := n.(*ast.Join)
+	if !ok {
+		return nil, at + 1
+	}
+	list, mid := outerJoins(j.Left, at)
+	if j.Right == nil {
+		return list, mid
+	}
+	right, next := outerJoins(j.Right, mid)
+	list = append(list, right...)
+	switch {
+	case j.On == nil:
+	case j.Tp == ast.LeftJoin && next == mid+1:
+		list = append(list, outerJoin{mid, j.On.Expr})
+	case j.Tp == ast.RightJoin && mid == at+1:
+		list = append(list, outerJoin{at, j.On.Expr})
+	}
+	return list, next
+}
+
+// mayOwn reports whether a name may mean a column of src.
+func (src *source) mayOwn(c *ast.ColumnName) bool {
+	if c.Table.O != "" {
+		return strings.EqualFold(c.Table.O, src.alias)
+	}
+	return src.column(c.Name.O) != nil
+}
+
+// unique reports whether a condition finds at most one row of src, as the server sees it: it joins by AND what equates all columns of a unique
+// key with values of other tables. What is compared as DOUBLE may equal several BIGINT or DECIMAL, but one INT only.
+func unique(on ast.ExprNode, src *source) bool {
+	if f := walk(on); f.queries > 0 || len(f.functions) > 0 || f.setVar {
+		return false
+	}
+	var fixed []string
+	fix := func(l, r ast.ExprNode) {
+		c, ok := l.(*ast.ColumnNameExpr)
+		if !ok || !src.mayOwn(c.Name) || slices.ContainsFunc(walk(r).columns, src.mayOwn) {
+			return
+		}
+		key, isKey := src.column(c.Name.Name.O), false
+		if key == nil {
+			return
+		}
+		switch typeName(key.Type) {
+		case "tinyint", "smallint", "mediumint", "int", "integer":
+			isKey = true
+		case "char", "varchar":
+			if v, ok := r.(*mysqlsyntax.Value); ok {
+				_, isKey = v.V.(string)
+			}
+		}
+		if isKey {
+			fixed = append(fixed, key.Name)
+		}
+	}
+	var look func(ast.ExprNode)
+	look = func(e ast.ExprNode) {
+		switch e := e.(type) {
+		case *ast.ParenthesesExpr:
+			look(e.Expr)
+		case *ast.BinaryOperationExpr:
+			switch e.Op {
+			case opcode.LogicAnd:
+				look(e.L)
+				look(e.R)
+			case opcode.EQ:
+				fix(e.L, e.R)
+				fix(e.R, e.L)
+			}
+		}
+	}
+	look(on)
+	return slices.ContainsFunc(src.rel.Unique, func(key []string) bool {
+		return len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !mysqlsyntax.ContainsName(fixed, c) })
+	})
+}

@@ -111,6 +111,9 @@ type Plan struct {
 	// Counted says that the log may have several entries of a row (MySQL family: UPDATE of a join), or some of rows that were left out (INSERT IGNORE):
 	// they count if they are of as many rows as the server says that the statement found or inserted.
 	Counted bool
+	// Listed says that an INSERT got a list of columns (MariaDB: an error in one column then does not keep it from those of the next ones; without a
+	// list it does).
+	Listed bool
 	// Auto is the column whose value for the one row that the statement inserts the answer tells (MySQL family: AUTO_INCREMENT); empty:
 	// none. The session's log tells the rest of the row.
 	Auto string

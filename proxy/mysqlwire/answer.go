@@ -162,8 +162,15 @@ func (a *answer) fail(st *sentStatement, b []byte, e *history.ServerError) error
 		o.settings.status &^= statusInTrans
 	}
 	due = append(due, o.tracker.Status(o.settings.inTransaction())...)
-	o.warn(o.warnings.takeDue(due)) // an error has no count of warnings, but SHOW WARNINGS lists them
+	o.warnings.renew()
 	o.warnings.server = 1
+	if st.plan.Listed {
+		b = bytes.Clone(b)
+		if err := o.warnings.firstError(&o.link, &o.counts); err != nil {
+			return err
+		}
+	}
+	o.warn(o.warnings.takeDue(due)) // an error has no count of warnings, but SHOW WARNINGS lists them
 	o.counts.changed, o.counts.spoiled = -1, false
 	a.next = len(a.statements)
 	return o.toClient(b)
@@ -221,6 +228,9 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 			return false, err
 		}
 		t.warnings = plusWarnings(t.warnings, a.front)
+	}
+	if t.warnings > 0 && !st.plan.Diagnostics {
+		o.warnings.renew()
 	}
 	if !st.plan.Diagnostics && (t.warnings > 0 || o.traits.forgetsWarnings(st.plan)) {
 		o.warnings.server = t.warnings - uint16(a.front)

@@ -19,10 +19,13 @@ type rowCounts struct {
 	foundNow uint64  // what it says on the server then; the most if that is not known
 	changed  int64   // what ROW_COUNT() says to the client
 	spoiled  bool    // it says something else on the server
+	// disturbed says that questions of ours have run.
+	disturbed bool
 }
 
 // save keeps what FOUND_ROWS() says before a statement of ours changes it.
 func (c *rowCounts) save(l *link) error {
+	c.disturbed = true
 	c.foundNow = math.MaxUint64
 	if c.found != nil {
 		return nil
@@ -93,7 +96,7 @@ var asksCounts = regexp.MustCompile(`(?i)^\s*SELECT\s+((?:(?:\w+\(\)|@@[\w.]+)(?
 
 // merge gives the plan that puts ROW_COUNT() into the answer, or p.
 func (c *rowCounts) merge(p *rewrite.Plan) *rewrite.Plan {
-	if !c.spoiled || !p.Diagnostics || p.Conceal != nil {
+	if !c.spoiled || !p.Diagnostics {
 		return p
 	}
 	m := asksCounts.FindStringSubmatch(p.Text)
@@ -102,6 +105,9 @@ func (c *rowCounts) merge(p *rewrite.Plan) *rewrite.Plan {
 	}
 	merged, changed := *p, c.changed
 	merged.Conceal = func(row [][]byte) bool {
+		if p.Conceal != nil && !p.Conceal(row) {
+			return false
+		}
 		for i, item := range strings.Split(m[1], ",") {
 			switch name := strings.ToUpper(strings.TrimSpace(item)); {
 			case i >= len(row) || !strings.HasPrefix(name, "ROW_COUNT()"):

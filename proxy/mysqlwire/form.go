@@ -19,13 +19,18 @@ type form struct {
 	types   []byte // of all columns of the last answer, or as the server said when it prepared the statement
 }
 
-// complete is form at the settings now, with the catalog as it is now.
+// complete is form at the settings now, with the catalog as it is now. A preparation leaves ROW_COUNT() as it is.
 func (s *preparedStatements) complete(sql string) (fm *form, err error) {
-	_, err = s.o.complete(func(now dialect.Session) *rewrite.Script {
+	o := s.o
+	o.counts.disturbed = false
+	_, err = o.complete(func(now dialect.Session) *rewrite.Script {
 		var script *rewrite.Script
 		fm, script = s.form(sql, now)
 		return script
 	})
+	if err == nil && o.counts.disturbed {
+		err = o.restoreChanged()
+	}
 	return fm, err
 }
 

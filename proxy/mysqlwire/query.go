@@ -143,7 +143,7 @@ func forwarded(plans []*rewrite.Plan, why string) []*rewrite.Plan {
 	out := make([]*rewrite.Plan, len(plans))
 	for i, p := range plans {
 		q := *p
-		q.Edits, q.Marked, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, nil, 0, false, nil, false, false, 0
+		q.Edits, q.Marked, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.Listed, q.ParsedApart = nil, nil, 0, false, nil, false, false, false, 0
 		if q.Coverage != history.CoverageNone && (p.Hidden > 0 || p.Stamp || p.Log) {
 			q.Coverage, q.Why = history.CoverageOpaque, why
 		}

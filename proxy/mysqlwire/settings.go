@@ -123,6 +123,7 @@ func (s *settings) withLevel(p *rewrite.Plan, optimistic bool) *rewrite.Plan {
 // ask reads the session's settings from the server.
 func (o *observation) ask() error {
 	o.settings.state = settingsStale
+	o.counts.disturbed = true
 	rows, refused, err := o.ownRows("SELECT DATABASE(),FOUND_ROWS() LIMIT 1") // sql_select_limit may be 0
 	if err != nil {
 		return err
@@ -175,8 +176,14 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 	}
 	did := false
 	stale := o.settings.state == settingsStale && (reads || begins)
-	if (stale || len(script.Missing) > 0) && !o.traits.forgetsWarnings(script.Plans[0]) {
-		if err := o.warnings.keep(&o.link); err != nil {
+	keep := func() error {
+		if o.traits.forgetsWarnings(script.Plans[0]) {
+			return nil
+		}
+		return o.warnings.keep(&o.link)
+	}
+	if stale || len(script.Missing) > 0 {
+		if err := keep(); err != nil {
 			return false, err
 		}
 	}
@@ -198,6 +205,11 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 			o.catalog.Want(missing)
 		}
 		return did, nil
+	}
+	if len(missing) > len(script.Missing) {
+		if err := keep(); err != nil {
+			return false, err
+		}
 	}
 	learned, err := o.learnFor(missing)
 	return did || learned, err

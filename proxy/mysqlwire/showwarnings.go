@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"wirecheck/rewrite"
 )
@@ -13,6 +15,9 @@ var (
 	showWarnings  = regexp.MustCompile(`(?is)^\s*SHOW\s+WARNINGS(?:\s+LIMIT\s+(\d+)(?:\s*(,|OFFSET)\s*(\d+))?)?\s*;?\s*$`)
 	countWarnings = regexp.MustCompile(`(?is)^\s*(?:SHOW\s+COUNT\s*\(\s*\*\s*\)\s+WARNINGS|SELECT\s+@@(?:SESSION\.|LOCAL\.)?WARNING_COUNT)\s*;?\s*$`)
 )
+
+// countOf is a count of warnings or errors in a list of such items.
+var countOf = regexp.MustCompile(`(?i)^\s*@@(?:SESSION\.|LOCAL\.)?(WARNING|ERROR)_COUNT\b`)
 
 // listing is a SHOW WARNINGS under way.
 type listing struct {
@@ -33,6 +38,10 @@ func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
 	merged := *p
 	if countWarnings.MatchString(p.Text) {
 		merged.Conceal = addTo(len(l.front) + len(l.behind))
+		return &merged
+	}
+	if items := asksCounts.FindStringSubmatch(p.Text); items != nil {
+		merged.Conceal = l.addCounts(strings.Split(items[1], ","))
 		return &merged
 	}
 	m := showWarnings.FindStringSubmatch(p.Text)
@@ -121,18 +130,45 @@ func atoi(s string) int {
 // addTo changes a row that consists of a number: in the text protocol its digits, in the binary one eight bytes.
 func addTo(n int) func([][]byte) bool {
 	return func(row [][]byte) bool {
-		if len(row) != 1 {
-			return true
+		if len(row) == 1 {
+			row[0] = plus(row[0], n)
 		}
-		if v, err := strconv.ParseUint(string(row[0]), 10, 64); err == nil {
-			row[0] = strconv.AppendUint(nil, v+uint64(n), 10)
-			return true
+		return true
+	}
+}
+
+// plus adds to one number of a row.
+func plus(cell []byte, n int) []byte {
+	if v, err := strconv.ParseUint(string(cell), 10, 64); err == nil {
+		return strconv.AppendUint(nil, v+uint64(n), 10)
+	}
+	switch len(cell) {
+	case 8:
+		return binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64(cell)+uint64(n))
+	case 4:
+		return binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(cell)+uint32(n))
+	}
+	return cell
+}
+
+// addCounts changes a row of which some items are counts of warnings or of errors.
+func (l *warningList) addCounts(items []string) func([][]byte) bool {
+	rows, errors := slices.Concat(l.front, l.behind), 0
+	for _, w := range rows {
+		if w.level == "Error" {
+			errors++
 		}
-		switch cell := row[0]; len(cell) {
-		case 8:
-			row[0] = binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64(cell)+uint64(n))
-		case 4:
-			row[0] = binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(cell)+uint32(n))
+	}
+	return func(row [][]byte) bool {
+		for i, item := range items {
+			m := countOf.FindStringSubmatch(item)
+			switch {
+			case i >= len(row) || m == nil:
+			case strings.EqualFold(m[1], "WARNING"):
+				row[i] = plus(row[i], len(rows))
+			default:
+				row[i] = plus(row[i], errors)
+			}
 		}
 		return true
 	}

@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -46,8 +47,8 @@ func (l *warningList) takeDue(now []record.Warning) []record.Warning {
 
 // add puts warnings into the list, and says how many rows they are.
 func (l *warningList) add(due []record.Warning) (rows int) {
-	if len(due) > 0 && l.old {
-		l.behind, l.old = nil, false
+	if len(due) > 0 {
+		l.renew()
 	}
 	for _, w := range due {
 		more := rowsOf(w)
@@ -74,6 +75,24 @@ func (l *warningList) keep(server *link) error {
 	return nil
 }
 
+// firstError takes the server's list over as far as the first error, if there is more behind it (rewrite.Plan.Listed).
+func (l *warningList) firstError(server *link, counts *rowCounts) error {
+	rows, refused, err := server.ownRows("SHOW WARNINGS")
+	first := slices.IndexFunc(rows, func(r []string) bool { return len(r) == 3 && r[0] == "Error" })
+	if err != nil || refused != nil || first < 0 || first == len(rows)-1 {
+		return err
+	}
+	for _, r := range rows[:first+1] {
+		l.behind = append(l.behind, warning{r[0], uint16(atoi(r[1])), r[2]})
+	}
+	l.server = 0
+	if err := counts.save(server); err != nil {
+		return err
+	}
+	_, _, err = server.ownRows("SELECT 1 FROM (SELECT 1) wc_d") // a query of a table clears the server's list
+	return err
+}
+
 // clear forgets what a new statement makes the server forget too: one that reads or writes tables clears the list at once,
 // any other one when it brings a warning of its own (MariaDB 10.11: SHOW WARNINGS after SELECT 1 still shows the list of
 // the statement before).
@@ -86,6 +105,13 @@ func (l *warningList) clear(p *rewrite.Plan, t *traits) {
 		l.behind = nil
 	} else {
 		l.old = true
+	}
+}
+
+// renew forgets what is of an earlier statement: the last one has brought a warning or an error of its own.
+func (l *warningList) renew() {
+	if l.old {
+		l.behind, l.old = nil, false
 	}
 }
 

@@ -127,6 +127,7 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 	}
 	list := " (" + strings.Join(append(names, added.columns), ",") + ") "
 	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
+	s.plan.Listed = s.r.flavor == MariaDB
 	return i
 }
 

@@ -59,8 +59,12 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 		if !grouped && len(list) > 1 && !s.showsOf(q, list, src) { // the server stops at the first row of such a table
 			return false
 		}
-		if s.r.flavor == MySQL {
-			if len(src.rel.Key) == 0 || (several || q.Distinct || q.GroupBy != nil || q.OrderBy != nil) && s.sorts(q, list, src) && !s.scansIndex(q, list, src) {
+		indexed := s.r.flavor == MariaDB && s.ofIndex(q, list, src)
+		if s.r.flavor == MySQL && (several || q.Distinct || q.GroupBy != nil || q.OrderBy != nil) && s.sorts(q, list, src) && !s.scansIndex(q, list, src) {
+			return false
+		}
+		if s.r.flavor == MySQL || indexed {
+			if len(src.rel.Key) == 0 {
 				return false
 			}
 			src.byKey(s.r.flavor, list)
@@ -117,6 +121,13 @@ func (s *judge) scansIndex(n *ast.SelectStmt, list []source, src *source) bool {
 	}
 	used = slices.DeleteFunc(used, func(c string) bool { return src.column(c) == nil })
 	return s.holds(src, used) || !slices.ContainsFunc(used, func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
+}
+
+// ofIndex reports whether an index may answer a query alone, so that a scan that needs more columns would be one of the table, as the status
+// flags say.
+func (s *judge) ofIndex(n *ast.SelectStmt, list []source, src *source) bool {
+	all := walk(n)
+	return s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)
 }
 
 // readsAll reports whether a query reads, and depends on, all rows that its clauses FROM and WHERE give.

@@ -279,10 +279,14 @@ func (q quietly) kind(e ast.ExprNode) int {
 	case *ast.ParenthesesExpr:
 		return q.kind(e.Expr)
 	case *mysqlsyntax.Value:
-		switch e.V.(type) {
+		switch v := e.V.(type) {
 		case string:
 			return kindText
-		case int64, uint64, bool, mysqlsyntax.Written:
+		case mysqlsyntax.Written:
+			if strings.Trim(string(v), "0123456789.") == "" { // x'41' is a number or a text
+				return kindNumber
+			}
+		case int64, uint64, bool:
 			return kindNumber
 		}
 	case *ast.UnaryOperationExpr:

@@ -256,6 +256,8 @@ func TestAlikeFound(t *testing.T) {
 			"SHOW WARNINGS", "CREATE TABLE o (id INT PRIMARY KEY)"), prepare("SELECT id FROM o WHERE id < NULL"), q("SELECT ROW_COUNT()")[0], execute, q("SELECT ROW_COUNT()")[0]),
 		"warnings and flags of a second scan": q("CREATE TABLE o (id INT PRIMARY KEY, n INT, KEY (n))", "INSERT INTO o VALUES (1, 10), (2, 20), (3, NULL)", "SELECT DISTINCT COUNT(*), MIN(n) FROM o WHERE n IS NOT NULL", "SELECT DISTINCT COUNT(*) FROM o WHERE n < x'41'",
 			"SELECT DISTINCT COUNT(*) FROM t WHERE x < 7", "SELECT DISTINCT COUNT(*) FROM o WHERE n < 0.5"),
+		"a join of a number with a text of an index": q("CREATE TABLE o (id INT PRIMARY KEY, u VARCHAR(5), n INT, UNIQUE KEY (u), KEY (n))", "INSERT INTO o VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 10), (4, NULL, NULL), (5, 'A1', 0)",
+			"SELECT p.id FROM o p JOIN o q ON p.n = q.u", "SELECT q.n FROM o p RIGHT JOIN o q ON p.u = q.n WHERE p.u IS NOT NULL", "SELECT p.u FROM o p JOIN o q ON p.n = q.id"),
 		"distinct values of an index": q("SELECT DISTINCT a FROM k", "SELECT COUNT(DISTINCT a) FROM k", "SELECT a FROM k GROUP BY a", "SELECT DISTINCT c FROM k",
 			"SELECT DISTINCT x FROM t"),
 		"another form of a prepared statement, without its columns": {prepare("SELECT COUNT(*), AVG(x) FROM t WHERE y LIKE '_'"), q("SET group_concat_max_len=10")[0], execute, execute, q("SET group_concat_max_len=1000")[0], execute},

@@ -127,3 +127,37 @@ func unique(on ast.ExprNode, src *source) bool {
 		return len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !mysqlsyntax.ContainsName(fixed, c) })
 	})
 }
+
+// mixes reports whether a query joins tables by equating the first column of an index, a text, with a number or a time. MariaDB may then
+// look for each row whether the index serves, and says so in its status flags; with a wider table it decides otherwise (10.11.19).
+func (s *planner) mixes(n *ast.SelectStmt, list []source) (found bool) {
+	if len(list) < 2 {
+		return false
+	}
+	q := quietly{s: s, list: list}
+	indexedText := func(e ast.ExprNode) bool {
+		c, ok := e.(*ast.ColumnNameExpr)
+		return ok && slices.ContainsFunc(list, func(src source) bool {
+			if src.rel == nil || !src.mayOwn(c.Name) || src.column(c.Name.Name.O) == nil || q.ofColumn(src.column(c.Name.Name.O)) != kindText {
+				return false
+			}
+			return slices.ContainsFunc(slices.Concat([][]string{src.rel.Key}, src.rel.Indexes), func(ix []string) bool {
+				return len(ix) > 0 && strings.EqualFold(ix[0], c.Name.Name.O)
+			})
+		})
+	}
+	other := func(e ast.ExprNode) bool {
+		_, ok := e.(*ast.ColumnNameExpr)
+		return ok && (q.kind(e) == kindNumber || q.kind(e) == kindTime)
+	}
+	look := func(n ast.Node) {
+		if e, ok := n.(*ast.BinaryOperationExpr); ok && e.Op == opcode.EQ {
+			found = found || indexedText(e.L) && other(e.R) || indexedText(e.R) && other(e.L)
+		}
+	}
+	visit(n.From, look)
+	if n.Where != nil {
+		visit(n.Where, look)
+	}
+	return found
+}

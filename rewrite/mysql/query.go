@@ -59,6 +59,10 @@ func (s *planner) query(n *ast.SelectStmt) {
 			return
 		}
 		s.eliminate(n, list)
+		if s.r.flavor == MariaDB && s.mixes(n, list) {
+			s.opaque("a join of an indexed text with a number")
+			return
+		}
 	}
 	nested := all.sub
 	if n.From != nil {

@@ -128,7 +128,8 @@ func unique(on ast.ExprNode, src *source) bool {
 	})
 }
 
-// mixes reports whether a query joins tables by equating the first column of an index, a text, with a number or a time. MariaDB may then
+// mixes reports whether a query joins tables by equating the first column of an index, a text, with a number or a time. Of a view
+// it may be one. MariaDB may then
 // look for each row whether the index serves, and says so in its status flags; with a wider table it decides otherwise (10.11.19).
 func (s *planner) mixes(n *ast.SelectStmt, list []source) (found bool) {
 	if len(list) < 2 {
@@ -141,7 +142,7 @@ func (s *planner) mixes(n *ast.SelectStmt, list []source) (found bool) {
 			if src.rel == nil || !src.mayOwn(c.Name) || src.column(c.Name.Name.O) == nil || q.ofColumn(src.column(c.Name.Name.O)) != kindText {
 				return false
 			}
-			return slices.ContainsFunc(slices.Concat([][]string{src.rel.Key}, src.rel.Indexes), func(ix []string) bool {
+			return src.rel.Kind == "view" || slices.ContainsFunc(slices.Concat([][]string{src.rel.Key}, src.rel.Indexes), func(ix []string) bool {
 				return len(ix) > 0 && strings.EqualFold(ix[0], c.Name.Name.O)
 			})
 		})

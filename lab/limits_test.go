@@ -25,6 +25,29 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestDefines tells statements that may change definitions from settings, which stay in their session.
+func TestDefines(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"SELECT 1":                            false,
+		"SET NAMES utf8mb3; SET autocommit=0": false,
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED":         false,
+		"SET TimeZone TO 'Europe/Berlin';":                               false,
+		"SAVEPOINT x; SELECT lower(name), now() FROM t":                  false,
+		"SET STATEMENT max_statement_time=1 FOR ALTER TABLE t ADD c INT": true,
+		"SET /* */ STATEMENT a=1 FOR DROP TABLE t":                       true,
+		"SET @a = f()":                     true,
+		"SET autocommit=0; DROP TABLE t":   true,
+		"SELECT define_something()":        true,
+		"CREATE TEMPORARY TABLE t (a INT)": true,
+		"DO $$ BEGIN DROP TABLE t; END $$": true,
+		"/*!50000 DROP TABLE t */":         true,
+	} {
+		if got := defines(sql); got != want {
+			t.Errorf("%s: got %v, want %v", sql, got, want)
+		}
+	}
+}
+
 func TestLooksNumeric(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "1": true, "-1.5e3": true, "1 2": true, ".5": true, "1-": false, "e1": false, "1e": false, "0x1": false, "١": false, "+1": false,

@@ -27,7 +27,7 @@ var ErrCaseLimit = errors.New("the case took more than")
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
 	defer cancel()
-	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, alters)); err != nil {
+	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, tells)); err != nil {
 		return nil, err
 	}
 	if err := l.begin(ctx, spec); err != nil {
@@ -118,11 +118,16 @@ func (l *Lab) changedFor(ctx context.Context, c engine.Conn) (bool, error) {
 	return changed, err
 }
 
-// alters reports whether something in a session may change definitions, or tell what the session did before. It errs on the side of
-// yes.
-func alters(s *scenario.Session) bool {
-	return slices.ContainsFunc([]*scenario.Block{s.Setup, s.Teardown}, func(b *scenario.Block) bool { return b != nil && !plain(b.SQL) }) ||
-		slices.ContainsFunc(s.Steps, func(st *scenario.Step) bool { return !plain(st.SQL) })
+// alters reports whether something in a session may change definitions. It errs on the side of yes.
+func alters(s *scenario.Session) bool { return has(s, defines) }
+
+// tells reports whether something in a session may tell what the session did before, or leave something in it. It errs on the side of yes.
+func tells(s *scenario.Session) bool { return has(s, func(sql string) bool { return !plain(sql) }) }
+
+// has reports whether a session has a text.
+func has(s *scenario.Session, text func(sql string) bool) bool {
+	return slices.ContainsFunc([]*scenario.Block{s.Setup, s.Teardown}, func(b *scenario.Block) bool { return b != nil && text(b.SQL) }) ||
+		slices.ContainsFunc(s.Steps, func(st *scenario.Step) bool { return text(st.SQL) })
 }
 
 // setUp executes the setup blocks, unless begin has brought back what they did.

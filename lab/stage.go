@@ -31,7 +31,7 @@ type Stage struct {
 
 // Plain tells whether nothing in the case's sessions leaves traces in a session or can see them: then sessions are not made as new
 // each time. Until it is called they are.
-func (s *Stage) Plain(spec *scenario.Spec) { s.plain = !slices.ContainsFunc(spec.Sessions, alters) }
+func (s *Stage) Plain(spec *scenario.Spec) { s.plain = !slices.ContainsFunc(spec.Sessions, tells) }
 
 // NewStage makes a stage of a lab. version is the server's, for Schedule.Version.
 func NewStage(l *Lab, version string, describe Describe) *Stage {
@@ -85,7 +85,7 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 	defer cancel()
 	a, err := m.do(limit, sql)
 	o := b.Outcome(a, err)
-	s.lab.altered = s.lab.altered || !plain(sql)
+	s.lab.altered = s.lab.altered || defines(sql)
 	if err != nil && ctx.Err() != nil {
 		return schedule.Step{}, context.Cause(ctx)
 	}

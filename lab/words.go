@@ -20,8 +20,9 @@ func ends(sql string) bool {
 
 // harmless are the words in front of a parenthesis that leave nothing in a session.
 var harmless = map[string]bool{
-	"AND": true, "AS": true, "AVG": true, "COALESCE": true, "COUNT": true, "EXISTS": true, "IN": true, "MAX": true, "MIN": true, "NOT": true, "ON": true,
-	"OR": true, "SELECT": true, "SUM": true, "VALUES": true, "WHERE": true,
+	"ABS": true, "AND": true, "AS": true, "AVG": true, "CAST": true, "COALESCE": true, "CONCAT": true, "COUNT": true, "EXISTS": true, "FROM": true,
+	"GREATEST": true, "IN": true, "JOIN": true, "LEAST": true, "LENGTH": true, "LOWER": true, "MAX": true, "MIN": true, "NOT": true, "NOW": true,
+	"NULLIF": true, "ON": true, "OR": true, "ROUND": true, "SELECT": true, "SUM": true, "TRIM": true, "UPPER": true, "USING": true, "VALUES": true, "WHERE": true,
 }
 
 // limits finds settings that make a server end by itself a statement that waits: PostgreSQL's, MySQL's and MariaDB's, and TiDB's,
@@ -60,6 +61,22 @@ func plain(sql string) bool {
 		}
 	}
 	return true
+}
+
+// setting finds a SET statement of words and literals alone: it leaves something in the session, and changes no definition. SET STATEMENT ... FOR
+// executes another statement (MariaDB), and an expression may call a function.
+var setting = regexp.MustCompile(`(?i)^\s*SET\s+[^();*]*$`)
+
+// defines reports whether a text may change definitions. It errs on the side of yes.
+func defines(sql string) bool {
+	for part := range strings.SplitSeq(sql, ";") {
+		part = strings.TrimSpace(part)
+		of := strings.ToUpper(part)
+		if part != "" && !plain(part) && (!setting.MatchString(part) || strings.HasPrefix(strings.Join(strings.Fields(of), " "), "SET STATEMENT ")) {
+			return true
+		}
+	}
+	return false
 }
 
 func isWord(c byte) bool {

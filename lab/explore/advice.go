@@ -327,10 +327,12 @@ func (o *Outcome) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// texts are what was tried.
+// texts are what was tried, each once: one text may stand for the locks of several statements.
 func texts(list []*Proof) (words []string) {
 	for _, p := range list {
-		words = append(words, p.Text)
+		if !slices.Contains(words, p.Text) {
+			words = append(words, p.Text)
+		}
 	}
 	return words
 }

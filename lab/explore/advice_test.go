@@ -35,12 +35,15 @@ func TestAdviceForms(t *testing.T) {
 	}
 	var text, html, md strings.Builder
 	a = advice()
+	lock := &Proof{Text: "lock what it reads in shape 1"}
+	a.Pairs[0].Tried = []*Proof{{Text: "compute it"}, lock, lock}
 	for form, write := range map[string]error{"text": a.Text(&text), "html": a.HTML(&html), "markdown": a.Markdown(&md)} {
 		if write != nil {
 			t.Errorf("%s: %v", form, write)
 		}
 	}
-	for _, want := range []string{"ANOMALY: LOST UPDATE: 1 with 1, in 3 of 4 interleavings", "at serializable: nothing goes wrong in all 4; refused with 40001 in 3", "not all was tried, of 1 pair at a level: " + untriedYet} {
+	for _, want := range []string{"ANOMALY: LOST UPDATE: 1 with 1, in 3 of 4 interleavings", "at serializable: nothing goes wrong in all 4; refused with 40001 in 3", "not all was tried, of 1 pair at a level: " + untriedYet,
+		"tried: compute it; lock what it reads in shape 1\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not say %q:\n%s", want, text.String())
 		}

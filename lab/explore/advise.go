@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"wirecheck/history/prose"
-	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
@@ -80,7 +79,7 @@ func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) 
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	a.explorer = &explorer{r: r, x: &Explored{}, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: r.describe(), labs: map[string]*lab.Lab{}}
+	a.explorer = newExplorer(r, c.Definitions)
 	defer func() { err = errors.Join(err, a.close(ctx)) }()
 	limited, cancel := context.WithDeadline(ctx, a.until)
 	defer cancel()

@@ -35,6 +35,7 @@ type combination struct {
 	orders   []*scenario.Permutation
 	serial   map[string]*schedule.Schedule // serial orders, by sessions and the statements' texts
 	named    map[string]*WrongRun          // by what differs: what the oracles call it
+	settled  [][]string                    // the statements of the last order that was executed
 	wrong    bool                          // the recorded order is
 	blamed   map[int]string                // by the number of an invariant that was broken: a serial order that breaks it as well
 }
@@ -216,7 +217,9 @@ func (k *combination) others(ctx context.Context) error {
 // settle runs an order until the statements are those that the application would have sent, as far as the data flow is known: what a step
 // reads may change what a later one writes, and that what the next one reads.
 func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (texts [][]string, result *lab.Result, mark string, err error) {
-	texts = k.texts()
+	if texts = k.settled; texts == nil { // where they begin does not matter for where they end, and orders are much alike
+		texts = k.texts()
+	}
 	for range len(p.Steps) + 1 {
 		spec, perm := k.with(texts, p)
 		result, err = k.lab.Run(ctx, spec, perm, func() {})
@@ -234,6 +237,7 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 			}
 		}
 		if slices.EqualFunc(texts, next, func(a, b []string) bool { return slices.Equal(a, b) }) {
+			k.settled = texts
 			return texts, result, mark, nil
 		}
 		texts = next

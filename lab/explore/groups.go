@@ -76,7 +76,8 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	}
 	// The small ones first: what they show, the larger ones need not tell again.
 	slices.SortStableFunc(groups, func(a, b *replay.Group) int { return len(a.Units) - len(b.Units) })
-	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: r.describe(), labs: map[string]*lab.Lab{}}
+	e := newExplorer(r, c.Definitions)
+	e.x = x
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
 		r.o.Progress(int64(i), int64(len(groups)), "combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
@@ -254,6 +255,13 @@ type explorer struct {
 	owner    *engine.Labs
 	wrong    []*replay.Group // that were found to go wrong
 	executed int             // interleavings of trials
+}
+
+func newExplorer(r *replayer, defined []replay.Definition) *explorer {
+	return &explorer{
+		r: r, x: &Explored{}, defined: defined, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: r.describe(),
+		labs: map[string]*lab.Lab{},
+	}
 }
 
 // goesWrong reports whether units that do what some of a group's do go wrong by themselves.

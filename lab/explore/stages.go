@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"wirecheck/fleet/work"
 )
@@ -22,13 +26,13 @@ type stage struct {
 
 // job is one trial, or the remedies of one pair.
 type job struct {
-	run  func(ctx context.Context) error
+	run  func(ctx context.Context, a *adviser) error
 	made func() any              // what it has brought, as JSON
 	take func(made []byte) error // takes over what it has brought elsewhere
 }
 
 // trying is the job of executing a pair at a level, or of saying why not.
-func trying(o *Outcome, run func(ctx context.Context) error) job {
+func trying(o *Outcome, run func(ctx context.Context, a *adviser) error) job {
 	return job{run: run, made: func() any { return o }, take: func(made []byte) error {
 		level := o.level
 		*o = Outcome{level: level}
@@ -41,11 +45,11 @@ func trying(o *Outcome, run func(ctx context.Context) error) job {
 }
 
 // mending is the job of executing the remedies of each pair.
-func (a *adviser) mending(text string, pairs []*Pair) stage {
+func mending(text string, pairs []*Pair) stage {
 	s := stage{text: text}
 	for _, p := range pairs {
 		s.jobs = append(s.jobs, job{
-			run:  func(ctx context.Context) error { return a.remedies(ctx, p) },
+			run:  func(ctx context.Context, a *adviser) error { return a.remedies(ctx, p) },
 			made: func() any { return &p.mended },
 			take: func(made []byte) error {
 				p.mended = mended{}
@@ -62,7 +66,7 @@ func (a *adviser) stages() []stage {
 	for i := range a.advice.Levels { // by level, since each has labs of its own
 		for _, p := range a.advice.Pairs {
 			o := p.Levels[i]
-			run := trying(o, func(ctx context.Context) error { return a.try(ctx, p, o) })
+			run := trying(o, func(ctx context.Context, a *adviser) error { return a.try(ctx, p, o) })
 			if o.Level == p.Level {
 				first = append(first, run)
 			} else {
@@ -72,8 +76,8 @@ func (a *adviser) stages() []stage {
 	}
 	pairs := "pair and level %d of %d"
 	return []stage{
-		{pairs, append(first, rest...)}, a.mending("remedies of pair %d of %d", a.advice.Pairs),
-		{"three at once and level %d of %d", a.tryTriples()}, a.mending("remedies of three at once %d of %d", a.advice.Triples),
+		{pairs, append(first, rest...)}, mending("remedies of pair %d of %d", a.advice.Pairs),
+		{"three at once and level %d of %d", a.tryTriples()}, mending("remedies of three at once %d of %d", a.advice.Triples),
 	}
 }
 
@@ -83,15 +87,73 @@ func (a *adviser) tryAll(ctx context.Context) (executed int, err error) {
 	if a.r.o.Fleet != nil {
 		return a.share(ctx, stages)
 	}
+	all := a.crew()
+	defer func() {
+		for _, b := range all[1:] {
+			err = errors.Join(err, b.close(ctx))
+		}
+	}()
 	for _, s := range stages {
-		for i, j := range s.jobs {
-			a.progress(s, i, a.executed)
-			if err := j.run(ctx); err != nil {
-				return a.executed, err
-			}
+		if executed, err = s.work(ctx, all); err != nil {
+			break
 		}
 	}
-	return a.executed, nil
+	return executed, err
+}
+
+// mostWorkers is how many advisers work at the same time, one for each processor: while one waits for its server process, another one works. Each has
+// databases and connections of its own, of which a server that is not private has fewer.
+const mostWorkers, mostGuests = 4, 2
+
+// crew is this adviser, and others like it.
+func (a *adviser) crew() []*adviser {
+	n := min(runtime.NumCPU(), mostWorkers)
+	if !a.r.private() {
+		n = min(n, mostGuests)
+	}
+	all := []*adviser{a}
+	for len(all) < n {
+		b := *a
+		b.explorer = newExplorer(a.r, a.defined)
+		all = append(all, &b)
+	}
+	return all
+}
+
+// work executes the jobs of a stage, each by who is free, and gives the number of interleavings that all have executed.
+func (s *stage) work(ctx context.Context, all []*adviser) (executed int, err error) {
+	var mu sync.Mutex // guards what follows
+	next, total := 0, 0
+	for _, a := range all {
+		total += a.executed
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, a := range all {
+		before := a.executed
+		g.Go(func() error {
+			for {
+				mu.Lock()
+				total += a.executed - before
+				before = a.executed
+				i := next
+				if next++; i < len(s.jobs) {
+					a.progress(*s, i, total)
+				}
+				mu.Unlock()
+				if i >= len(s.jobs) {
+					return nil
+				}
+				if err := s.jobs[i].run(ctx, a); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err = g.Wait()
+	for _, a := range all {
+		executed += a.executed
+	}
+	return executed, err
 }
 
 func (a *adviser) progress(s stage, i, executed int) {
@@ -128,7 +190,7 @@ func (a *adviser) share(ctx context.Context, stages []stage) (executed int, err 
 			}
 			a.progress(stages[s], i, executed)
 			j, before := jobs[n-1], a.executed
-			if err := j.run(ctx); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) { // what the budget allowed counts
+			if err := j.run(ctx, a); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) { // what the budget allowed counts
 				return nil, err
 			}
 			made, err := json.Marshal(j.made())

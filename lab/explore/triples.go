@@ -70,7 +70,7 @@ func (a *adviser) tryTriples() (jobs []job) {
 	for i := range a.advice.Levels {
 		for _, p := range a.advice.Triples {
 			o := p.Levels[i]
-			jobs = append(jobs, trying(o, func(ctx context.Context) error {
+			jobs = append(jobs, trying(o, func(ctx context.Context, a *adviser) error {
 				if o.level.Gives.Prevents(anomaly.PG2Item) && o.level.Gives.Prevents(anomaly.PG2) {
 					o.Untried = "the product promises that nothing goes wrong at this level"
 					return nil

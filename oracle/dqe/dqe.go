@@ -381,7 +381,8 @@ func (c *checker) truth(ctx context.Context, st *schedule.Step) (rows [][]answer
 		if row[1] != nil && !sure {
 			return nil, sql, nil
 		}
-		if is {
+		twice := slices.ContainsFunc(rows, func(o []answer.Value) bool { return answer.SameRow(o, row[:1]) })
+		if is && !twice { // the column that numbers the rows is their key
 			rows = append(rows, row[:1])
 		}
 	}

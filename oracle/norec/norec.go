@@ -89,7 +89,14 @@ func compare(ctx context.Context, q *schedule.Query) error {
 	expected, observed := oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", n, len(want))}, oracle.Side{Text: met + " rows meet it"}
 	parts, opinion := []oracle.Part{schedule.PartOf(optimized, "", answers[0]), schedule.PartOf(reference, "", answers[1])}, ""
 	switch {
-	case truth == nil || truth.Rows() != len(want):
+	case truth == nil || !truth.Keyed && truth.Rows() != len(want):
+	case truth.Keyed: // each part is judged for itself
+		parts[0].Wrong, parts[1].Wrong = met != fmt.Sprint(truth.True), n != truth.True || len(want) != truth.Rows()
+		if opinion = truth.Opinion(); !parts[0].Wrong {
+			expected, observed = oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", truth.True, truth.Rows())}, oracle.Side{Text: expected.Text}
+		} else {
+			expected = oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", truth.True, truth.Rows())}
+		}
 	case truth.True == n:
 		parts[0].Wrong, opinion = true, truth.Opinion()
 	case fmt.Sprint(truth.True) == met:

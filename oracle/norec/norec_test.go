@@ -13,6 +13,8 @@ func TestCheck(t *testing.T) {
 		list   = "SELECT (b > 1) IS TRUE FROM t"
 		group  = "SELECT a, count(*) FROM t WHERE b > 1 GROUP BY a"
 		values = "SELECT (b > 1) FROM t"
+		keys   = "SELECT c.COLUMN_NAME, c.DATA_TYPE FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = k.TABLE_SCHEMA AND c.TABLE_NAME = k.TABLE_NAME AND c.COLUMN_NAME = k.COLUMN_NAME WHERE k.CONSTRAINT_NAME = 'PRIMARY' AND k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = 't'"
+		keyed  = "SELECT `t`.`a`, (b > 1) FROM t"
 		count  = "SELECT COUNT(*) FROM t WHERE b > 1"
 	)
 	for _, test := range []struct {
@@ -27,6 +29,10 @@ func TestCheck(t *testing.T) {
 		{"the select list is wrong", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 NULL"}, "found " + list},
 		{"the query is wrong", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 -2e0"}, "found " + query},
 		{"a value that does not tell", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 x"}, "found " + query},
+		{"a row is there twice for the list, and by its key once", "mariadb", query, map[string]string{query: "7", list: "1 1 0", keys: "a,int", keyed: "7,1 7,1 8,0"}, "found " + list},
+		{"a row is there twice for the query, and for the third opinion", "mariadb", query, map[string]string{query: "7 7", list: "1 0", keys: "a,int", keyed: "7,1 7,1 8,0"}, "found " + query},
+		{"near miss: other rows of a key that is not exact", "mariadb", query, map[string]string{query: "7", list: "1 1 0", keys: "a,float", values: "1 1 0"}, "found " + query},
+		{"near miss: one row has two values", "mariadb", query, map[string]string{query: "7", list: "1 1 0", keys: "a,int", keyed: "7,1 7,0 8,0"}, "found " + query},
 		{"groups are counted before", "postgres", group, map[string]string{count: "2", list: "t t"}, ""},
 		{"a lost row of a group", "postgres", group, map[string]string{count: "1", list: "t t"}, "found " + group},
 		{"an error", "postgres", query, map[string]string{query: "7", list: "error 22012"}, "note " + query + ": not compared"},
@@ -39,7 +45,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := scheduletest.Outcome(t, v); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+			t.Errorf("%s: %q, want %q; asked %q", test.name, got, test.want, stage.Asked)
 		}
 		if test.answers == nil && len(stage.Asked) > 0 {
 			t.Errorf("%s: executed %q", test.name, stage.Asked)

@@ -141,13 +141,12 @@ func (c *checker) opinion(ctx context.Context, got *schedule.Step, d *oracle.Dif
 	if rows == raw || got.After == answer.Failed || st.Clauses.Where == "" || st.Aggregate || st.Distinct || st.SetOperation || st.Window || st.Clauses.GroupBy != "" || st.Clauses.Having != "" {
 		return nil
 	}
-	fails := c.s.DBMS().ErrorFails
-	here, err := schedule.AskTruth(ctx, c.stage, got.Session, st, got.After, fails)
+	here, err := c.s.AskTruth(ctx, c.stage, got.Session, st, got.After)
 	if err != nil || here == nil {
 		return err
 	}
-	there, err := schedule.AskTruth(ctx, c.o.Raw, got.Session, st, answer.Idle, fails)
-	if err != nil || there == nil || *there != *here {
+	there, err := c.s.AskTruth(ctx, c.o.Raw, got.Session, st, answer.Idle)
+	if err != nil || there == nil || there.True != here.True || there.False != here.False || there.Null != here.Null {
 		return err
 	}
 	switch here.True {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/statement"
 )
 
@@ -17,6 +19,7 @@ import (
 type Truth struct {
 	SQL               string
 	True, False, Null int
+	Keyed             bool // each row was counted once, by its primary key, however often it was returned
 }
 
 // Rows counts the rows that there are.
@@ -24,7 +27,11 @@ func (t *Truth) Rows() int { return t.True + t.False + t.Null }
 
 // Opinion says whose opinion it is.
 func (t *Truth) Opinion() string {
-	return "the condition's values, computed for each row by " + t.SQL + ": true for " + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
+	each := "each row"
+	if t.Keyed {
+		each = "each value of the primary key"
+	}
+	return "the condition's values, computed for " + each + " by " + t.SQL + ": true for " + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
 }
 
 // True reports whether a condition with this value is true; sure is false if the value does not tell.
@@ -44,30 +51,45 @@ func True(v answer.Value) (is, sure bool) {
 // Truth asks for the third opinion on the query's condition; nil: there is none, since the server refuses the question or a value does
 // not tell.
 func (q *Query) Truth(ctx context.Context) (*Truth, error) {
-	return AskTruth(ctx, q.stage, q.Session, &q.Statement, q.now, q.s.DBMS().ErrorFails)
+	return q.s.AskTruth(ctx, q.stage, q.Session, &q.Statement, q.now)
 }
 
 var subquery = regexp.MustCompile(`(?i)\bselect\b`)
 
-// AskTruth asks as Ask does. Of a condition with a subquery of tables there is no third opinion: the index that a wrong answer came by may answer
+// AskTruth asks as Ask does, for the rows' primary keys, too: a row that is returned twice is one. Of a condition with a subquery of tables there is no third opinion: the index that a wrong answer came by may answer
 // the question, too.
-func AskTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, fails bool) (*Truth, error) {
+func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State) (*Truth, error) {
+	fails := s.DBMS().ErrorFails
 	if subquery.MatchString(st.Clauses.Where) && slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Place == statement.PlaceSubquery }) {
 		return nil, nil
 	}
 	c := statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}
-	t := &Truth{SQL: c.Query("(" + st.Clauses.Where + ")")}
+	keys, err := s.keys(ctx, stage, session, st, now)
+	if err != nil {
+		return nil, err
+	}
+	t := &Truth{SQL: c.Query(strings.Join(append(keys, "("+st.Clauses.Where+")"), ", ")), Keyed: keys != nil}
 	got, err := Ask(ctx, stage, session, t.SQL, now, fails)
 	if err != nil || got.Answer.Err != nil {
 		return nil, err
 	}
+	seen := map[string]answer.Value{}
 	for _, row := range got.Answer.Rows {
-		if len(row) != 1 {
+		if len(row) != len(keys)+1 {
 			return nil, nil
 		}
-		is, sure := True(row[0])
+		value := row[len(keys)]
+		if key := answer.RowText(row[:len(keys)]); t.Keyed {
+			if other, again := seen[key]; again && answer.SameRow([]answer.Value{other}, []answer.Value{value}) {
+				continue
+			} else if again {
+				return nil, nil // one row, and two values
+			}
+			seen[key] = value
+		}
+		is, sure := True(value)
 		switch {
-		case row[0] == nil:
+		case value == nil:
 			t.Null++
 		case !sure:
 			return nil, nil
@@ -78,6 +100,48 @@ func AskTruth(ctx context.Context, stage Stage, session int, st *statement.State
 		}
 	}
 	return t, nil
+}
+
+// primarySQL asks for the columns of a table's primary key and their types, by dialect; %s is the table's name as a text.
+var primarySQL = map[product.Dialect]string{
+	product.DialectPostgres: "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) " +
+		"WHERE i.indisprimary AND i.indimmediate AND i.indrelid = to_regclass(%s)",
+	product.DialectMySQL: "SELECT c.COLUMN_NAME, c.DATA_TYPE FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = k.TABLE_SCHEMA AND c.TABLE_NAME = k.TABLE_NAME AND c.COLUMN_NAME = k.COLUMN_NAME " +
+		"WHERE k.CONSTRAINT_NAME = 'PRIMARY' AND k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = %s",
+	product.DialectSQLite: "SELECT name, type FROM pragma_table_info(%s) WHERE pk > 0",
+}
+
+// inexact are types of which two values may have the same text.
+var inexact = regexp.MustCompile(`(?i)float|double|real`)
+
+// keys are the columns that name the rows which a statement's table references give: those of the primary key of each table. Nil if a table
+// has none, or the reference is no table.
+func (s *Schedule) keys(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State) (list []string, err error) {
+	p := s.DBMS()
+	question, known := primarySQL[p.Dialect]
+	for _, u := range st.Main() {
+		if !known || u.Kind != statement.SourceTable || u.Schema != "" {
+			return nil, nil
+		}
+		name := u.Name
+		if p.Dialect == product.DialectPostgres {
+			name = p.Quote(name)
+		}
+		got, err := Ask(ctx, stage, session, fmt.Sprintf(question, "'"+strings.ReplaceAll(name, "'", "''")+"'"), now, p.ErrorFails)
+		if err != nil {
+			return nil, err
+		}
+		if got.Answer.Err != nil || len(got.Answer.Rows) == 0 {
+			return nil, nil
+		}
+		for _, r := range got.Answer.Rows {
+			if len(r) != 2 || inexact.MatchString(string(r[1])) || r[1] == nil || len(r[1]) == 0 {
+				return nil, nil
+			}
+			list = append(list, u.Ref+"."+p.Quote(string(r[0])))
+		}
+	}
+	return list, nil
 }
 
 // PartOf is a part of a finding: a statement, where it was executed, and what it gave.

@@ -34,9 +34,13 @@ func (s *Scripted) Execute(_ context.Context, _ int, sql string) (schedule.Step,
 	}
 	st.Answer.Columns = []answer.Column{{Name: "a"}}
 	for _, v := range strings.Fields(s.Answers[sql]) {
-		row := []answer.Value{answer.Value(v)}
-		if v == "NULL" {
-			row[0] = nil
+		var row []answer.Value
+		for _, part := range strings.Split(v, ",") {
+			if part == "NULL" {
+				row = append(row, nil)
+			} else {
+				row = append(row, answer.Value(part))
+			}
 		}
 		st.Answer.Rows = append(st.Answer.Rows, row)
 	}

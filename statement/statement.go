@@ -51,7 +51,10 @@ type Statement struct {
 	Window       bool // it calls a window function
 	SetOperation bool // UNION, EXCEPT, INTERSECT
 	Limit        bool // LIMIT, OFFSET or FETCH, of UPDATE and DELETE too; not that of a subquery
-	HasSubquery  bool // there is a query within the statement: in an expression, in FROM, in WITH, or the SELECT of an INSERT
+	// Columns are the items of the outermost SELECT's list: a column's name, "*" for all columns, empty for anything else. Nil where there is no such list,
+	// and in SQLite's dialect.
+	Columns     []string
+	HasSubquery bool // there is a query within the statement: in an expression, in FROM, in WITH, or the SELECT of an INSERT
 
 	Parameters int // placeholders: how many ? there are, or the highest $n
 

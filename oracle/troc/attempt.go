@@ -292,7 +292,7 @@ func (c *check) hold(w *world, i int, kind product.Kind, mode product.Mode, r ro
 	if mode == product.LockNone || !c.txs[x].Explicit || st.After != answer.Open || kind == product.Insert {
 		return
 	}
-	if c.p.CoveringLocks && mode == product.LockShare && !whole.MatchString(st.Statement.Text) {
+	if c.p.CoveringLocks && mode == product.LockShare && !whole(&st.Statement) {
 		return
 	}
 	if tr.addressed == nil {

@@ -212,6 +212,9 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 			}
 		}
 	}
+	if r.through || r.inner {
+		aside(c, w, i, r, cand, set)
+	}
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
 		c.meanwhile(w, i, kind, r, cand, set)
 	}
@@ -244,6 +247,27 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	// A plain SELECT that waited did so for something else than rows.
 	if st.Waited && kind == product.Select {
 		set("it waited for something that is not known", false)
+	}
+}
+
+// aside doubts a statement that writes or locks a table through a view or within a common table expression, where others have a part in it: which
+// rows its conditions chose cannot be asked for. By parts that write one table, it is not defined which row is what (PostgreSQL manual, 7.8.4).
+func aside(c *check, w *world, i int, r roles, cand *candidate, set func(why string, lasting bool)) {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	x := c.txOf[i]
+	if r.inner && (len(q.Targets()) != len(r.locked) || c.t.sensitive(q)) {
+		set("its parts may write the same rows, or see the row ids", true)
+	}
+	for _, name := range r.locked {
+		now := w.view(name, x, moment{at: c.place})
+		shown := func(snap int) bool { return !now.equal(w.view(name, x, moment{at: snap})) }
+		if st.Waited || len(w.writers(x, name)) > 0 || !now.equal(cand.views[name]) || slices.ContainsFunc(w.txs[x].snapshots, shown) {
+			set("it addresses rows of "+name+", which others write, through a view or within a common table expression", true)
+		}
+		if r.through && len(c.features.generated[name]) > 0 {
+			set("the server fills in a column of table "+name, true)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *check) outdated(w *world, i int, kind product.Kind, mode product.Mode, 
 func (c *check) meeting(w *world, i int, kind product.Kind, mode product.Mode, r roles, tr *trial) *mismatch {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	if c.p.CoveringLocks && mode == product.LockShare && !whole.MatchString(st.Statement.Text) {
+	if c.p.CoveringLocks && mode == product.LockShare && !whole(&st.Statement) {
 		return nil // an index that has all columns may be all that is locked
 	}
 	for _, name := range r.locked {

@@ -83,6 +83,72 @@ func TestConstraints(t *testing.T) {
 			step b4 { SELECT * FROM c }
 			step b5 { COMMIT }
 			permutation a1 a2 b1 a3 a4 b2 b3 b4 b5`, falsify("b4", lostRow)},
+		{"actions of a key that is checked when a transaction ends", "postgres", product.ReadCommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED) }
+			setup { INSERT INTO c VALUES (1, 1), (2, 2), (3, 1) }
+			session a
+			step a1 { BEGIN }
+			step a2 { INSERT INTO c VALUES (4, 9) }
+			step a3 { DELETE FROM p WHERE id = 2 }
+			step a4 { INSERT INTO p VALUES (9, 0) }
+			step a5 { COMMIT }
+			session b
+			step b1 { SELECT * FROM c }
+			permutation a1 a2 a3 a4 a5 b1`, falsify("b1", lostRow)},
+		{"a statement that says when they are looked at", "postgres", product.ReadCommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p (id) DEFERRABLE) }
+			session a
+			step a1 { BEGIN }
+			step a2 { SET CONSTRAINTS ALL DEFERRED }
+			step a3 { INSERT INTO c VALUES (1, 9) }
+			step a4 { INSERT INTO p VALUES (9, 0) }
+			step a5 { COMMIT }
+			session b
+			step b1 { SELECT * FROM c }
+			permutation a1 a2 a3 a4 a5 b1`, falsify("b1", lostRow)},
+		{"a table to which the statement's keys do not lead", "postgres", product.RepeatableRead, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p (id)) }
+			setup { INSERT INTO c VALUES (1, 1) }
+			session a
+			step a1 { DELETE FROM p WHERE id = 2 }
+			session b
+			step b1 { BEGIN }
+			step b2 { SELECT * FROM c }
+			step b3 { DELETE FROM c WHERE id = 1 }
+			step b4 { COMMIT }
+			permutation b1 b2 a1 b3 b4`, falsify("b3", more)},
+		{"through a view", "postgres mariadb mysql", product.RepeatableRead, parents + `
+			setup { CREATE VIEW w AS SELECT v, id FROM p WHERE id < 9 }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE w SET v = v + 1 WHERE id = 1 }
+			step a3 { INSERT INTO w (id) VALUES (3) }
+			step a4 { COMMIT }
+			session b
+			step b1 { SELECT * FROM w }
+			step b2 { SELECT * FROM p }
+			permutation a1 a2 a3 b1 a4 b2`, falsify("b2", lostRow)},
+		{"through a view, where others write", "postgres mariadb mysql", product.RepeatableRead, parents + `
+			setup { CREATE VIEW w AS SELECT v, id FROM p WHERE id < 9 }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE w SET v = v + 1 WHERE id = 1 }
+			step a3 { COMMIT }
+			session b
+			step b1 { BEGIN }
+			step b2 { UPDATE p SET v = 4 WHERE id = 2 }
+			step b3 { COMMIT }
+			permutation b1 b2 a1 a2 a3 b3`, nil},
+		{"within a common table expression", "postgres", product.ReadCommitted, parents + `
+			session a
+			step a1 { WITH w AS (DELETE FROM p WHERE id = 1 RETURNING *) SELECT * FROM w }
+			session b
+			step b1 { SELECT * FROM p }
+			permutation a1 b1`, falsify("a1", lostRow)},
+		{"by two parts that may write the same rows", "postgres", product.ReadCommitted, parents + `
+			session a
+			step a1 { WITH w AS (DELETE FROM p WHERE id = 1 RETURNING *) UPDATE p SET v = 3 WHERE id IN (SELECT id FROM w) }
+			permutation a1`, nil},
 		{"a wait in the middle of several tables", "postgres mariadb mysql", product.RepeatableRead, parents + `
 			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
 			setup { INSERT INTO c VALUES (1, 1), (2, 2) }

@@ -61,12 +61,7 @@ func quote(p *product.Product, name string) string {
 // staged is the setup of the stage: without the constraints that are looked at when a transaction ends, since a statement alone is a transaction there, and
 // with a row id in the tables.
 func staged(s *schedule.Schedule, tables []answer.Table) []string {
-	setup := slices.Clone(s.Setup)
-	if slices.ContainsFunc(setup, late.MatchString) { // PostgreSQL alone has them
-		setup = append(setup, `DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS t, conname AS n FROM pg_constraint WHERE condeferred LOOP `+
-			`EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.n); END LOOP; END $$`)
-	}
-	return append(setup, adding(s.DBMS(), tables)...)
+	return append(s.Prompt(true), adding(s.DBMS(), tables)...)
 }
 
 // adding makes the statements that give tables a row id.
@@ -226,12 +221,13 @@ func (t *theater) try(ctx context.Context, st *schedule.Step, views map[string]r
 	}
 	tr := &trial{}
 	var err error
-	if locks || st.Statement.Verb != "select" {
+	reads := st.Statement.Verb == "select" && len(st.Statement.Targets()) == 0
+	if locks || !reads {
 		if tr.addressed, err = t.address(ctx, st, views); err != nil {
 			return nil, err
 		}
 	}
-	if st.Statement.Verb == "select" {
+	if reads {
 		err = t.read(ctx, st, views, tr)
 	} else {
 		err = t.write(ctx, st, views, tr)
@@ -243,12 +239,26 @@ func (t *theater) try(ctx context.Context, st *schedule.Step, views map[string]r
 	return tr, nil
 }
 
+// inner says that a table is written within a common table expression.
+func inner(u statement.TableUse) bool { return u.Place != statement.PlaceMain }
+
+// returned finds all columns of a part that writes.
+var returned = regexp.MustCompile(`(?i)\breturning\s+\*`)
+
+// sensitive says that a query may see the row ids.
+func (t *theater) sensitive(q *statement.Statement) bool {
+	text := q.Text
+	if all := []string{"*"}; slices.Equal(q.Columns, all) && !q.Distinct && !q.SetOperation && slices.ContainsFunc(q.Targets(), inner) { // what it returns in the end is stripped
+		text = strings.Replace(returned.ReplaceAllString(text, ""), "*", "", 1)
+	}
+	return t.visible && (q.Distinct || q.SetOperation || q.HasSubquery || q.Aggregate) && stars.MatchString(text) ||
+		t.visible && strings.Contains(strings.ToLower(q.Text), "natural")
+}
+
 // read executes a SELECT.
 func (t *theater) read(ctx context.Context, st *schedule.Step, views map[string]relation, tr *trial) error {
 	q := &st.Statement
-	sensitive := t.visible && (q.Distinct || q.SetOperation || q.HasSubquery || q.Aggregate) && stars.MatchString(q.Text) ||
-		t.visible && strings.Contains(strings.ToLower(q.Text), "natural")
-	if err := t.load(ctx, views, sensitive); err != nil {
+	if err := t.load(ctx, views, t.sensitive(q)); err != nil {
 		return err
 	}
 	done, err := t.do(ctx, st.Session, q.Text)
@@ -391,7 +401,7 @@ func (t *theater) differ(tr *trial, table answer.Table, before relation, at int)
 // WHERE condition (Troc, III-E3).
 func (t *theater) address(ctx context.Context, st *schedule.Step, views map[string]relation) (map[string][]int, error) {
 	q := &st.Statement
-	if q.Verb == "insert" || q.Verb == "replace" || q.Verb == "merge" {
+	if q.Verb == "insert" || q.Verb == "replace" || q.Verb == "merge" || slices.ContainsFunc(q.Targets(), inner) {
 		return nil, nil
 	}
 	if st.Answer.Err == nil && q.Volatile != "" {

@@ -1,6 +1,7 @@
 package troc
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +15,7 @@ import (
 type features struct {
 	generated map[string][]string // by table: the columns that the server fills in
 	computed  map[string][]string // by table: the columns that are generated from others
-	views     map[string]bool     // views that show nothing but tables
-	deferred  bool                // constraints that may be deferred
+	views     map[string]string   // views that show nothing but tables: the one table that they are of, or empty
 	late      bool                // constraints that are looked at when a transaction ends, and not before
 	primary   map[string][]string // by table: the columns of the primary key, in lower case
 	unique    map[string][]string // by table: columns of other keys
@@ -36,8 +36,6 @@ var (
 		{regexp.MustCompile(`(?i)\bwith\s+system\s+versioning\b`), "a table has system versioning"},
 		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
 	}
-	late       = regexp.MustCompile(`(?i)\binitially\s+deferred\b`)
-	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
 	acting     = regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`)
 	computing  = regexp.MustCompile(`(?i)\bas\s*\(`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
@@ -49,10 +47,6 @@ var (
 
 // featureless says why a setup has something that cannot be judged; empty if it has nothing of the kind.
 func featureless(setup []string) string {
-	has := func(pattern *regexp.Regexp) bool { return slices.ContainsFunc(setup, pattern.MatchString) }
-	if has(late) && has(acting) {
-		return "a constraint is deferred, and foreign keys change other tables"
-	}
 	for _, sql := range setup {
 		for _, u := range unjudged {
 			if u.pattern.MatchString(sql) {
@@ -66,14 +60,12 @@ func featureless(setup []string) string {
 // featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
 func featuresOf(setup []string, tables []string) features {
 	f := features{
-		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]bool{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
+		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
-			f.views[m[1]] = true
+			f.views[m[1]] = f.base(sql[len(m[0]):], tables)
 		}
-		f.deferred = f.deferred || deferrable.MatchString(sql)
-		f.late = f.late || late.MatchString(sql)
 		f.keys = f.keys || references.MatchString(sql)
 		f.acts = f.acts || acting.MatchString(sql)
 		at := created.FindAllStringSubmatchIndex(sql, -1)
@@ -104,6 +96,24 @@ func featuresOf(setup []string, tables []string) features {
 		}
 	}
 	return f
+}
+
+// base is the table that a view's definition names, by itself or by another view, if it names one only, and only once.
+func (f *features) base(definition string, tables []string) (base string) {
+	mentions := 0
+	for _, name := range slices.Concat(tables, slices.Collect(maps.Keys(f.views))) {
+		n := len(regexp.MustCompile(`(?i)\bfrom\s+["`+"`"+`]?`+regexp.QuoteMeta(name)+`\b`).FindAllString(definition, -1))
+		if mentions += len(regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(name)+`\b`).FindAllString(definition, -1)); n == 0 {
+			continue
+		}
+		if base = name; !slices.Contains(tables, name) {
+			base = f.views[name]
+		}
+	}
+	if mentions != 1 {
+		return ""
+	}
+	return base
 }
 
 // key reads a column's or a constraint's definition for keys.

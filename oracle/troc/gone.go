@@ -98,7 +98,7 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	names := append(slices.Clone(r.locked), r.read...)
-	if kind.Writes() || st.Answer.Err != nil || len(names) != 1 || len(q.Tables) != 1 || q.SetOperation || q.Aggregate || q.HasSubquery || !whole.MatchString(q.Text) || c.judged[i] || c.features.late {
+	if kind.Writes() || st.Answer.Err != nil || len(names) != 1 || len(q.Tables) != 1 || r.viewed || q.SetOperation || q.Aggregate || q.HasSubquery || !whole(q) || c.judged[i] || c.features.late {
 		return
 	}
 	table, x := names[0], c.txOf[i]

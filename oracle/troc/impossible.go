@@ -25,8 +25,6 @@ var (
 	// unchecked finds that rows may be there which break a constraint, by the vendor's rules (PostgreSQL manual, ALTER TABLE: NOT VALID; MariaDB manual,
 	// check_constraint_checks).
 	unchecked = regexp.MustCompile(`(?i)\bnot\s+valid\b|\bcheck_constraint_checks\b`)
-	// selected is a SELECT's list of columns, by their names alone, of one table.
-	selected = regexp.MustCompile("(?i)^\\s*select\\s+((?:[`\"]?\\w+[`\"]?\\s*\\.\\s*)?[`\"]?\\w+[`\"]?(?:\\s*,\\s*(?:[`\"]?\\w+[`\"]?\\s*\\.\\s*)?[`\"]?\\w+[`\"]?)*)\\s+from\\b")
 	// exact are types of which a value's text gives the same value again, if the column can hold it: else a server that is not strict makes another of it.
 	exact = regexp.MustCompile(`(?i)^(tiny|small|medium|big|unsigned\s)*int(eger|\d|\b)|^decimal|^numeric|varchar`)
 	// approximate are types of which a value's text need not be in the type's range, or give the same value again.
@@ -45,7 +43,7 @@ func alone(ctx context.Context, c *check, w *world, i int) error {
 	names := append(slices.Clone(r.locked), r.read...)
 	q := &st.Statement
 	view, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
-	if len(names) != 1 || len(q.Tables) != 1 || r.strange != "" || q.SetOperation || q.Aggregate || q.HasSubquery || view.Read == product.V2 || c.unchecked() {
+	if len(names) != 1 || len(q.Tables) != 1 || r.strange != "" || r.viewed || q.SetOperation || q.Aggregate || q.HasSubquery || view.Read == product.V2 || c.unchecked() {
 		return nil
 	}
 	table := names[0]
@@ -89,7 +87,8 @@ func (c *frame) unchecked() bool {
 
 // places are the columns of a table that the columns of an answer are; nil if they are something else. whole says that they are all.
 func places(st *schedule.Step, columns []answer.Column) (list []int, all bool) {
-	if whole.MatchString(st.Statement.Text) {
+	names := st.Statement.Columns
+	if slices.Equal(names, []string{"*"}) {
 		all = slices.EqualFunc(columns, st.Answer.Columns, func(a, b answer.Column) bool { return strings.EqualFold(a.Name, b.Name) })
 		if !all {
 			return nil, false
@@ -99,12 +98,10 @@ func places(st *schedule.Step, columns []answer.Column) (list []int, all bool) {
 		}
 		return list, true
 	}
-	m := selected.FindStringSubmatch(st.Statement.Text)
-	if m == nil || strings.Count(m[1], ",")+1 != len(st.Answer.Columns) {
+	if len(names) != len(st.Answer.Columns) {
 		return nil, false
 	}
-	for _, item := range strings.Split(m[1], ",") {
-		name := strings.Trim(item[strings.LastIndexByte(item, '.')+1:], " \t\r\n`\"")
+	for _, name := range names {
 		at := slices.IndexFunc(columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
 		if at < 0 {
 			return nil, false

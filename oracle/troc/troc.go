@@ -43,8 +43,9 @@ type check struct {
 	t        *theater
 	place    int // of the step under way, in order, from 1
 	features features
-	died     []death      // of all steps
-	judged   map[int]bool // by step: its answer alone is a finding
+	keys     []schedule.Reference // nil: they are not known
+	died     []death              // of all steps
+	judged   map[int]bool         // by step: its answer alone is a finding
 	out      schedule.Verdict
 }
 
@@ -88,6 +89,12 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	c.t = t
 	c.arrange()
 	c.features = featuresOf(s.Setup, t.names)
+	c.features.late = s.Postpones()
+	if c.features.keys {
+		if c.keys, _, err = schedule.References(ctx, stage, c.p); err != nil {
+			return schedule.Verdict{}, err
+		}
+	}
 	worlds, err := c.follow(ctx, c.first(start))
 	var rows *schedule.Refused
 	if errors.As(err, &rows) {
@@ -348,6 +355,8 @@ func (c *check) taint(w *world, q *statement.Statement, why string) {
 	for _, u := range q.Targets() {
 		if name, ok := c.t.known(u); ok {
 			add(name)
+		} else if base := c.features.views[u.Name]; base != "" {
+			add(base)
 		}
 	}
 }

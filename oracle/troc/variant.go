@@ -72,20 +72,48 @@ func (c *check) others(w *world, i int, cand *candidate) {
 	for _, snap := range w.txs[x].snapshots {
 		moments = append(moments, moment{at: snap})
 	}
-	targets := c.s.Steps[i].Statement.Targets()
+	q := &c.s.Steps[i].Statement
+	targets := q.Targets()
 	for _, name := range c.t.names {
 		_, own := cand.views[name]
-		if own && !c.features.itself[name] {
+		if own && !c.features.itself[name] || !own && !related(c, q, name) {
 			continue
 		}
 		if !own {
 			cand.views[name] = w.view(name, x, moments[0])
 		}
-		itself := slices.ContainsFunc(targets, func(u statement.TableUse) bool { known, ok := c.t.known(u); return ok && known == name })
+		itself := slices.ContainsFunc(targets, func(u statement.TableUse) bool {
+			known, ok := c.t.known(u)
+			return (ok || c.features.views[u.Name] == name) && (!ok || known == name)
+		})
 		for _, m := range moments {
 			cand.vary(name, variant{w.view(name, x, m), itself}, "foreign keys look at table "+name+", which others write")
 		}
 	}
+}
+
+// related reports whether foreign keys may lead from a statement to a table that it does not name: an INSERT looks for the rows that its own refer to, a
+// DELETE for those that refer to its rows, and the actions which these set off go on from there.
+func related(c *check, q *statement.Statement, table string) bool {
+	if len(c.keys) == 0 || slices.ContainsFunc(c.keys, func(r schedule.Reference) bool { return r.Parts }) {
+		return true
+	}
+	inserts, deletes := q.Verb == "insert" && q.Insert != nil && !q.Insert.Conflict, q.Verb == "delete"
+	for _, u := range q.Targets() {
+		target, ok := c.t.known(u)
+		if !ok {
+			return true
+		}
+		reached := schedule.Acting(c.keys, target, false)
+		for _, r := range c.keys {
+			up := r.Parent == table && (r.Child == target && !deletes || !inserts && slices.Contains(reached, r.Child))
+			down := r.Child == table && !inserts && (r.Parent == target || slices.Contains(reached, r.Parent))
+			if up || down {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mostVariants is how many combinations of what a statement may have met are tried.

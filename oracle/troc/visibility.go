@@ -9,6 +9,9 @@ import (
 func kindOf(p *product.Product, level string, explicit bool, st *statement.Statement) (k product.Kind, ok bool) {
 	switch st.Verb {
 	case "select":
+		if len(st.Targets()) > 0 { // within a common table expression
+			return product.Update, true
+		}
 		lock := st.Locking.Lock
 		for _, u := range st.Tables {
 			if u.Lock.Stronger(lock) {

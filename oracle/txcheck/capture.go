@@ -525,12 +525,19 @@ func (r *reader) absences() {
 	for _, f := range r.facts {
 		for _, s := range []seen{f.view, f.now} {
 			for t, list := range s.tables {
-				if !f.readsTable(t) {
+				if !f.readsTable(t) && !slices.Contains(f.sources, t) {
 					continue
 				}
 				for row, l := range lives[t.name] {
 					if _, there := list[row]; there {
 						continue
+					}
+					hidden := slices.ContainsFunc(l.born, func(b *fact) bool { return !r.visible(b, f) })
+					if len(l.died) == 0 && !hidden && slices.Contains(r.plan.acted, t) {
+						if len(l.born) > 0 && !r.plan.newest(f) && f.why == "" {
+							f.why = "it is not certain whether a row that it does not see was not yet there or was gone"
+						}
+						continue // an action has deleted it: what set that off is in the version set, too
 					}
 					key, certain := r.absence(f, l.born, l.died)
 					if !certain && f.why == "" {
@@ -563,7 +570,7 @@ func (r *reader) absence(f *fact, born, died []*fact) (key string, certain bool)
 	}
 	// It was inserted and deleted: what is newest is dead, a snapshot may be older than both.
 	d := can[len(can)-1]
-	if r.plan.current(f.plannedStatement) || d.txn == f.txn || f.level == product.ReadCommitted || f.level == product.ReadUncommitted {
+	if d.txn == f.txn || r.plan.newest(f) {
 		return dead + "." + strconv.Itoa(d.number), true
 	}
 	return unborn, false

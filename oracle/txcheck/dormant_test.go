@@ -39,7 +39,7 @@ func TestDormant(t *testing.T) {
 	tables := []table{{name: "t"}, {name: "u"}, {name: "s"}}
 	for _, test := range tests {
 		steps := []schedule.Step{{Statement: describe(t, test.product, "SELECT 1")}, {Statement: describe(t, test.product, test.sql), Answer: answer.Result{Affected: 1}}}
-		if found := implicit.FindString(dormant(test.setup, tables, steps)); (found == "") != test.sleeps {
+		if found := acting.FindString(dormant(test.setup, tables, steps)); (found == "") != test.sleeps {
 			t.Errorf("%s: %s; %s: found %q, want that it sleeps: %v", test.name, test.setup, test.sql, found, test.sleeps)
 		}
 	}
@@ -60,7 +60,7 @@ func TestDormant(t *testing.T) {
 			product = "mariadb"
 		}
 		steps := []schedule.Step{{Statement: describe(t, product, test.sql), Answer: test.answer}}
-		if found := implicit.FindString(dormant(setup, tables, steps)); (found == "") != test.sleeps {
+		if found := acting.FindString(dormant(setup, tables, steps)); (found == "") != test.sleeps {
 			t.Errorf("%s: found %q", test.name, found)
 		}
 	}

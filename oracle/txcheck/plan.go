@@ -34,6 +34,7 @@ type plannedStatement struct {
 	tx      int    // its transaction in the schedule; -1: none
 	target  *table // of a write
 	tables  []*table
+	sources []*table // of tables: those from which actions of foreign keys may have changed what it reads
 	locking bool
 	// constraint names what relates it to other writes besides rows, see Node.Constraint.
 	constraint []string
@@ -50,14 +51,18 @@ type plan struct {
 	tables     []table
 	statements []*plannedStatement
 	notes      []string
-	untouched  bool // the tables have no columns of ours
-	removed    bool // statements of the schedule are not in it
-	declined   bool // one of them is a write: the case is another one than the schedule
+	untouched  bool     // the tables have no columns of ours
+	removed    bool     // statements of the schedule are not in it
+	declined   bool     // one of them is a write: the case is another one than the schedule
+	acts       bool     // statements may have set off actions of foreign keys
+	acted      []*table // whose rows such actions change
+	late       bool     // the instrumented database is without the constraints that are checked at the end of a transaction
 }
 
 var (
 	// implicit finds definitions by which a statement writes rows that its text does not tell.
-	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|ON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)|INHERITS|TEMPORARY|TEMP)\b`)
+	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|INHERITS|TEMPORARY|TEMP)\b`)
+	acting   = regexp.MustCompile(`(?i)\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)\b`)
 	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
 	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
 	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
@@ -66,8 +71,6 @@ var (
 		`CLOCK_TIMESTAMP|STATEMENT_TIMESTAMP|TRANSACTION_TIMESTAMP|TIMEOFDAY|RANDOM|RAND|UUID|UUID_SHORT|UUID_V[0-9]|GEN_RANDOM_UUID|UUID_GENERATE_V[0-9]|CONNECTION_ID|PG_BACKEND_PID|TXID_CURRENT)\s*\(|` +
 		`\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\bLOCALTIME(?:STAMP)?\b`)
 	foreign = regexp.MustCompile(`(?i)\bREFERENCES\b`)
-	// deferred finds constraints that are checked at COMMIT: what a transaction may do, a statement alone may not.
-	deferred = regexp.MustCompile(`(?i)\bINITIALLY\s+DEFERRED\b`)
 )
 
 // newPlan makes the test case of a schedule. why says what makes it impossible.
@@ -82,12 +85,11 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 			return nil, b.Name + " holds several statements"
 		}
 	}
-	if m := implicit.FindString(dormant(setup, c.tables, s.Steps)); m != "" {
+	if m := implicit.FindString(setup); m != "" {
 		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
 	}
-	if deferred.MatchString(setup) {
-		return nil, "the database has constraints that are checked at the end of a transaction (PostgreSQL manual, SET CONSTRAINTS)"
-	}
+	c.acts = acting.MatchString(dormant(setup, c.tables, s.Steps))
+	c.late = s.Postpones()
 	if p.family && touched.MatchString(setup) {
 		return nil, "the database has columns that are set ON UPDATE"
 	}

@@ -63,12 +63,18 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	}
 	k := &check{original: s, stage: stage, options: o}
 	c, why := newPlan(s, p)
+	if why == "" && c.acts {
+		var err error
+		if why, err = c.ask(ctx, s, o.Plain); err != nil {
+			return schedule.Verdict{}, err
+		}
+	}
 	if why != "" {
 		k.verdict.Unknown = why
 		c = bare(s, p)
 	}
 	k.plan = c
-	if why != "" || c.replaces(s) {
+	if why != "" || c.replaces(s) || c.late {
 		k.plain = bare(s, p)
 		if why != "" {
 			k.plan = k.plain
@@ -87,7 +93,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 // instrument makes the instrumented database.
 func (k *check) instrument(ctx context.Context) error {
 	c := k.plan
-	setup := append(slices.Clone(k.original.Setup), alterations(&c.dbms, c.tables, c.selects())...)
+	setup := append(k.original.Prompt(false), alterations(&c.dbms, c.tables, c.selects())...)
 	if err := k.stage.Prepare(ctx, setup, len(c.sessions)+len(c.observers())); err != nil {
 		return fmt.Errorf("prepare the instrumented database: %w", err)
 	}
@@ -300,11 +306,16 @@ func (f *fact) set(by view) (list []Version) {
 		by = uncommitted(&f.plannedStatement.step.Statement)
 	}
 	for _, t := range f.tables {
-		if !f.readsTable(t) {
+		source := slices.Contains(f.sources, t)
+		if !source && !f.readsTable(t) {
 			continue
 		}
+		if source && f.role == write { // whatever rule holds for the tables to which the actions lead
+			one := seen{tables: map[*table]rows{t: own.tables[t]}}
+			list = append(list, one.versions()...)
+		}
 		from := own
-		if f.role == read && f.hasNow || by == byCurrent || by == byTarget && t == f.target {
+		if f.role == read && f.hasNow || by == byCurrent || f.role == write && source || by == byTarget && t == f.target {
 			from = newest
 		}
 		one := seen{tables: map[*table]rows{t: from.tables[t]}}

@@ -60,6 +60,17 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 	all := walkOwn(n)
 	st.Aggregate = all.aggregate || n.GroupBy != nil || n.Having != nil
 	st.Distinct, st.Window, st.Limit = n.Distinct, all.window, n.Limit != nil
+	if n.Kind == ast.SelectStmtKindSelect && n.Fields != nil {
+		for _, f := range n.Fields.Fields {
+			name := ""
+			if column, ok := f.Expr.(*ast.ColumnNameExpr); ok {
+				name = column.Name.Name.O
+			} else if f.WildCard != nil {
+				name = "*"
+			}
+			st.Columns = append(st.Columns, name)
+		}
+	}
 	d.locking(n.LockInfo)
 	first, end := d.body()
 	t := d.text

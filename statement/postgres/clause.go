@@ -160,6 +160,15 @@ func (d *describer) selectStmt(s *pg.SelectStmt) {
 	st.Aggregate = aggregate || len(s.GroupClause) > 0 || s.HavingClause != nil
 	st.Distinct, st.Window = len(s.DistinctClause) > 0, window
 	st.Limit = s.LimitCount != nil || s.LimitOffset != nil
+	for _, item := range s.TargetList {
+		name := ""
+		if fields := item.GetResTarget().GetVal().GetColumnRef().GetFields(); len(fields) > 0 {
+			if name = fields[len(fields)-1].GetString_().GetSval(); fields[len(fields)-1].GetAStar() != nil {
+				name = "*"
+			}
+		}
+		st.Columns = append(st.Columns, name)
+	}
 	p := d.body()
 	if p.is(0, pg.Token_TABLE) {
 		d.fill(append([]clause{{pg.Token_FROM, p.slice(0, 2)}}, p.slice(2, len(p.toks)).clauses(pgsyntax.AfterTargets)...))

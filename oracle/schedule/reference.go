@@ -1,0 +1,104 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"wirecheck/product"
+)
+
+// Reference is a foreign key.
+type Reference struct {
+	Child, Parent string // tables, as in Schedule.Final
+	// Acts says that a change of a row of Parent may change rows of Child: CASCADE, SET NULL or SET DEFAULT, ON DELETE or ON UPDATE.
+	Acts bool
+	// Parts says that one of the tables is partitioned.
+	Parts bool
+}
+
+// referenceSQL asks a server's catalog for its foreign keys, by dialect: child, parent, whether it acts, whether a table is partitioned
+// (PostgreSQL manual, 53.13 pg_constraint; MariaDB and MySQL manual, INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS).
+var referenceSQL = map[product.Dialect]string{
+	product.DialectPostgres: `SELECT CASE n.nspname WHEN 'public' THEN c.relname::text ELSE n.nspname || '.' || c.relname END, CASE m.nspname WHEN 'public' THEN p.relname::text ELSE m.nspname || '.' || p.relname END, ` +
+		`(k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))::int, (c.relkind = 'p' OR p.relkind = 'p')::int ` +
+		`FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ` +
+		`JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace WHERE k.contype = 'f' ORDER BY k.oid`,
+	product.DialectMySQL: `SELECT TABLE_NAME, REFERENCED_TABLE_NAME, DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), 0 ` +
+		`FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = DATABASE() ORDER BY TABLE_NAME, CONSTRAINT_NAME`,
+}
+
+// References reads the foreign keys of a prepared stage. known is false where nothing is known of the product's catalog.
+func References(ctx context.Context, stage Stage, p *product.Product) (list []Reference, known bool, err error) {
+	sql, known := referenceSQL[p.Dialect]
+	if !known {
+		return nil, false, nil
+	}
+	got, err := stage.Execute(ctx, 0, sql)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the foreign keys: %w", err)
+	}
+	if got.Answer.Err != nil {
+		return nil, false, nil
+	}
+	for _, r := range got.Answer.Rows {
+		list = append(list, Reference{Child: string(r[0]), Parent: string(r[1]), Acts: string(r[2]) != "0", Parts: string(r[3]) != "0"})
+	}
+	return list, true, nil
+}
+
+// Acting are the tables from which (up) or to which the actions of foreign keys lead from a table, over any number of steps. The table itself is
+// among them if they lead back to it.
+func Acting(list []Reference, table string, up bool) (tables []string) {
+	for next := []string{table}; len(next) > 0; next = next[1:] {
+		for _, r := range list {
+			from, to := r.Parent, r.Child
+			if up {
+				from, to = to, from
+			}
+			if r.Acts && from == next[0] && !slices.Contains(tables, to) {
+				tables, next = append(tables, to), append(next, to)
+			}
+		}
+	}
+	return tables
+}
+
+var (
+	late       = regexp.MustCompile(`(?i)\binitially\s+deferred\b`)
+	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
+	prompting  = regexp.MustCompile(`(?i)^\s*set\s+constraints\b`)
+)
+
+// Postpones reports whether constraints may be looked at when a transaction ends, and not before: they are INITIALLY DEFERRED, or deferrable, and a
+// statement says when they are looked at (PostgreSQL manual, CREATE TABLE and SET CONSTRAINTS; no other product here has them).
+func (s *Schedule) Postpones() bool {
+	return slices.ContainsFunc(s.Setup, late.MatchString) || s.prompted() && slices.ContainsFunc(s.Setup, deferrable.MatchString)
+}
+
+// prompted reports whether a statement says when constraints are looked at.
+func (s *Schedule) prompted() bool {
+	return slices.ContainsFunc(s.Steps, func(st Step) bool { return prompting.MatchString(st.Statement.Text) })
+}
+
+// Prompt is the setup without the constraints that Postpones is about: where each statement is a transaction of its own, they would refuse what a
+// longer transaction may do. The actions of foreign keys stay if acts is set: they are executed at once in any case. The checks of such a key are
+// then switched off, which is a superuser's right; others get an error.
+func (s *Schedule) Prompt(acts bool) []string {
+	setup := slices.Clone(s.Setup)
+	if !s.Postpones() {
+		return setup
+	}
+	which, actions := "condeferred", "false"
+	if s.prompted() {
+		which = "condeferrable"
+	}
+	if acts {
+		actions = "c.contype = 'f' AND (c.confdeltype IN ('c', 'n', 'd') OR c.confupdtype IN ('c', 'n', 'd'))"
+	}
+	return append(setup, fmt.Sprintf(`DO $$ DECLARE c record; t record; BEGIN FOR c IN SELECT * FROM pg_constraint WHERE %s AND conparentid = 0 LOOP IF %s THEN `+
+		`FOR t IN SELECT tgrelid::regclass AS r, tgname FROM pg_trigger WHERE tgconstraint = c.oid AND tgfoid::regproc::text ~ '^"?RI_FKey_(check|noaction)' LOOP `+
+		`EXECUTE format('ALTER TABLE %%s DISABLE TRIGGER %%I', t.r, t.tgname); END LOOP; ELSE `+
+		`EXECUTE format('ALTER TABLE %%s DROP CONSTRAINT %%I', c.conrelid::regclass, c.conname); END IF; END LOOP; END $$`, which, actions))
+}

@@ -1,0 +1,100 @@
+package txcheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/product"
+	"wirecheck/statement"
+)
+
+// The rows that the action of a foreign key changes keep their version key: no statement of the case assigns them one. But an action
+// follows a change of a row of the table that is referred to, in the same transaction and at once, also where the constraint is checked later
+// (PostgreSQL manual, CREATE TABLE: referential actions cannot be deferred; MySQL manual, 15.1.20.5). So the version sets of a statement that
+// reads what actions may have changed hold the tables from which these come, too: where it saw a row there before or after a write, it saw what
+// that write set off before or after. Writes keep their order in any case (Node.Constraint).
+
+// ask reads the foreign keys from the catalog, and adds to each statement the tables from which actions lead to those that it reads. why says
+// that what the actions write is not certain.
+func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (why string, err error) {
+	const uncertain = "the database has foreign keys by which statements write more than their text tells, and "
+	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+		return "", fmt.Errorf("prepare the database: %w", err)
+	}
+	list, known, err := schedule.References(ctx, stage, c.dbms.Product)
+	switch {
+	case err != nil:
+		return "", err
+	case !known:
+		return uncertain + "its catalog cannot be read", nil
+	case c.dbms.SubqueryEither:
+		return uncertain + "which versions these see is not documented", nil
+	}
+	for _, r := range list {
+		for _, name := range []string{r.Child, r.Parent} {
+			if r.Acts && (r.Parts || c.table(statement.TableUse{Name: name}) == nil) {
+				return uncertain + name + " is no plain table of the case", nil
+			}
+		}
+	}
+	for _, x := range c.statements {
+		if x.target != nil {
+			if why := c.meet(list, x.target.name); why != "" {
+				return uncertain + why, nil
+			}
+		}
+	}
+	for i := range c.tables {
+		if slices.ContainsFunc(list, func(r schedule.Reference) bool { return r.Acts && r.Child == c.tables[i].name }) {
+			c.acted = append(c.acted, &c.tables[i])
+		}
+	}
+	for _, x := range c.statements {
+		for _, t := range slices.Clone(x.tables) {
+			for _, name := range schedule.Acting(list, t.name, true) {
+				source := c.table(statement.TableUse{Name: name})
+				if !slices.Contains(x.sources, source) {
+					x.sources = append(x.sources, source)
+				}
+				if !slices.Contains(x.tables, source) {
+					x.tables = append(x.tables, source)
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// meet says why what actions from a table write may depend on the order in which rows are come to: two foreign keys lead to one of their
+// tables, or, where actions are executed row by row (InnoDB), they lead back to the table.
+func (c *plan) meet(list []schedule.Reference, table string) string {
+	reached := schedule.Acting(list, table, false)
+	if c.dbms.family && slices.Contains(reached, table) {
+		return "those of " + table + " lead back to it"
+	}
+	for _, t := range reached {
+		keys := 0
+		for _, r := range list {
+			if r.Child == t && (r.Parent == table || slices.Contains(reached, r.Parent)) {
+				keys++
+			}
+		}
+		if keys > 1 {
+			return "several lead to " + t
+		}
+	}
+	return ""
+}
+
+// visible reports whether a statement can have seen what a write did: it is of the same transaction, or of one that was committed before, unless what is
+// not committed can be seen, too.
+func (r *reader) visible(w, f *fact) bool {
+	return w.done < f.done && (w.txn == f.txn || f.level == product.ReadUncommitted && r.plan.dbms.dirty || !w.out && r.transactions[w.txn].End < f.step.Sent)
+}
+
+// newest reports whether a statement sees what is newest and no older snapshot.
+func (c *plan) newest(f *fact) bool {
+	return c.current(f.plannedStatement) || f.level == product.ReadCommitted || f.level == product.ReadUncommitted
+}

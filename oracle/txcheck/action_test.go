@@ -1,0 +1,112 @@
+package txcheck_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle/txcheck"
+)
+
+// TestActions: what foreign keys write, and constraints that are checked at COMMIT, leave nothing undecided; a schedule to which a value was done that no
+// action writes is told. Beside them stand what is not certain, and a statement that reads a row before its insertion is committed, beside an action.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	const (
+		parents = "setup { CREATE TABLE p (id INT PRIMARY KEY, v INT) }\nsetup { INSERT INTO p VALUES (1, 0), (2, 0), (3, 0) }\n"
+		rows    = "setup { INSERT INTO c VALUES (1, 1), (2, 2), (3, 3), (4, 1) }\n"
+		child   = "setup { CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) %s) }\n"
+		course  = `
+session a
+step a1 { BEGIN }
+step a2 { DELETE FROM p WHERE id = 1 }
+step a3 { SELECT id, p FROM c }
+step a4 { COMMIT }
+step a5 { SELECT id, p FROM c }
+session b
+step b1 { BEGIN }
+step b2 { SELECT id, p FROM c }
+step b3 { SELECT id, p FROM c WHERE p = 1 }
+step b4 { COMMIT }
+step b5 { UPDATE p SET v = 5 WHERE id = 2 }
+permutation b1 a1 b2 a2 a3 b3 a4 b4 b5 a5
+`
+		insert = `
+session a
+step a1 { UPDATE c SET p = NULL }
+session b
+step b1 { BEGIN }
+step b2 { INSERT INTO c VALUES (9, 2) }
+step b3 { DELETE FROM p WHERE id = 3 }
+step b4 { COMMIT }
+permutation b1 b2 a1 b3 b4
+`
+	)
+	tests := []struct{ name, engines, spec, unknown string }{
+		{"CASCADE", "postgres mariadb", parents + fmt.Sprintf(child, "ON DELETE CASCADE") + rows + course, ""},
+		{"SET NULL", "postgres mariadb", parents + fmt.Sprintf(child, "ON DELETE SET NULL ON UPDATE CASCADE") + rows + course, ""},
+		{"SET DEFAULT", "postgres", parents + fmt.Sprintf(strings.Replace(child, "p INT,", "p INT DEFAULT 3,", 1), "ON DELETE SET DEFAULT") + rows + course, ""},
+		{"over two tables", "postgres mariadb", parents + fmt.Sprintf(child, "ON DELETE CASCADE") + rows +
+			"setup { CREATE TABLE d (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES c (id) ON DELETE CASCADE) }\nsetup { INSERT INTO d VALUES (1), (2) }\n" + strings.ReplaceAll(course, "id, p FROM c WHERE p", "id FROM d WHERE id"), ""},
+		{"an insertion that is not committed", "postgres", parents + fmt.Sprintf(child, "ON DELETE CASCADE") + rows + insert, ""},
+		{"checked at COMMIT", "postgres", parents + fmt.Sprintf(child, "ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED") + rows + strings.Replace(course, "SET v = 5", "SET v = 6", 1), ""},
+		{"checked when a statement says so", "postgres", parents + fmt.Sprintf(child, "DEFERRABLE") + rows + `
+session a
+step a1 { BEGIN }
+step a2 { SET CONSTRAINTS ALL DEFERRED }
+step a3 { INSERT INTO c VALUES (9, 9) }
+step a4 { INSERT INTO p VALUES (9, 9) }
+step a5 { COMMIT }
+session b
+step b1 { SELECT id, p FROM c }
+permutation a1 a2 a3 b1 a4 a5
+`, ""},
+		{"not certain: two lead to a table", "postgres mariadb", parents + "setup { CREATE TABLE c (id INT PRIMARY KEY, p INT, q INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE, FOREIGN KEY (q) REFERENCES p (id)) }\n" +
+			"setup { INSERT INTO c (id, p) VALUES (1, 1) }\n" + course, "several lead to c"},
+		{"not certain: back to the table, row by row", "mariadb", "setup { CREATE TABLE p (id INT PRIMARY KEY, v INT, FOREIGN KEY (v) REFERENCES p (id) ON DELETE CASCADE) }\nsetup { INSERT INTO p VALUES (1, NULL), (2, 1) }\n" +
+			"setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }\n" + course, "lead back to it"},
+	}
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, name)
+			for _, level := range p.engine.Levels {
+				b := p.bench(t, level, 1)
+				for _, test := range tests {
+					if !slices.Contains(strings.Fields(test.engines), name) {
+						continue
+					}
+					spec, err := scenario.Parse("action.spec", []byte(test.spec))
+					if err != nil {
+						t.Fatalf("%s: %v", test.name, err)
+					}
+					v := b.check(t, spec, spec.Permutations[0])
+					if len(v.Findings) > 0 || (v.Unknown != "") != (test.unknown != "") || !strings.Contains(v.Unknown, test.unknown) {
+						t.Errorf("%s at %s, %s: want no finding, unknown %q\n%s", name, level.History, test.name, test.unknown, text(v))
+					}
+					if test.unknown != "" || !strings.Contains(test.spec, "step a5 { SELECT") {
+						continue
+					}
+					r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s, err := b.primary.Schedule(spec, r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i := range s.Final { // as if the action had not reached a row
+						if s.Final[i].Name == "c" {
+							s.Final[i].Rows = append(s.Final[i].Rows, s.Final[i].Rows[0])
+						}
+					}
+					if v, err = txcheck.Check(t.Context(), s, b.stage, txcheck.Options{Intn: b.intn, Orders: 2}); err != nil || len(v.Findings) != 1 {
+						t.Errorf("%s at %s, %s, spoiled: %v\n%s", name, level.History, test.name, err, text(v))
+					}
+				}
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -149,6 +150,18 @@ func TestConstraints(t *testing.T) {
 			session a
 			step a1 { WITH w AS (DELETE FROM p WHERE id = 1 RETURNING *) UPDATE p SET v = 3 WHERE id IN (SELECT id FROM w) }
 			permutation a1`, nil},
+		{"a snapshot that begins with its session's own commit", "mariadb mysql", product.RepeatableRead, parents + `
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE p SET v = 1 WHERE id = 2 }
+			step a3 { START TRANSACTION WITH CONSISTENT SNAPSHOT }
+			step a4 { SELECT * FROM p }
+			step a5 { COMMIT }
+			session b
+			step b1 { UPDATE p SET v = 2 WHERE id = 1 }
+			permutation a1 a2 a3 b1 a4 a5`, falsify("a4", func(st *schedule.Step) {
+			st.Answer.Rows[1] = slices.Replace(slices.Clone(st.Answer.Rows[1]), 1, 2, answer.Value("0"))
+		})},
 		{"a wait in the middle of several tables", "postgres mariadb mysql", product.RepeatableRead, parents + `
 			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
 			setup { INSERT INTO c VALUES (1, 1), (2, 2) }

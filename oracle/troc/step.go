@@ -94,6 +94,11 @@ func (c *frame) outcome(x int) status {
 func (c *check) begin(w *world, x, i int) {
 	t := &w.txs[x]
 	t.began = c.sentAt(i)
+	for y, before := range c.txs { // the statement commits its session's transaction first, and sees what that one wrote
+		if y != x && before.Session == c.txs[x].Session && before.End == c.s.Steps[i].Done {
+			t.began = w.txs[y].at
+		}
+	}
 	t.lockless = c.p.Optimistic(c.txs[x].Level, true) // in autocommit, too
 	st := &c.s.Steps[i].Statement
 	if c.p.SnapshotAt == product.AtBegin || st.Control.Verb == statement.ControlBegin && st.Begin.Snapshot {

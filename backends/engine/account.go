@@ -75,13 +75,25 @@ func (a Account) Command(dir, path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// tempDir is the folder for temporary files that the account can reach.
-func (a Account) tempDir() string {
+// memory is where Linux keeps files in memory; roomForServers is what must be free there before a server goes there, in bytes.
+const (
+	memory         = "/dev/shm"
+	roomForServers = 8 << 30
+)
+
+// tempDirs are the folders for temporary files that the account can reach; the last one always serves, memory only if it has room.
+// A server that lives for minutes makes and drops thousands of files. TMPDIR overrules it. A login manager removes at the end
+// of a login what an ordinary user left in memory (logind.conf(5), RemoveIPC), and a hunt goes on after that: then it is not used.
+func (a Account) tempDirs() []string {
 	dir := os.TempDir()
 	if a.other && !searchable(dir) {
-		return "/tmp"
+		dir = "/tmp"
 	}
-	return dir
+	_, err := os.Stat("/run/systemd/system") // sd_booted(3)
+	if os.Getenv("TMPDIR") != "" || err == nil && os.Geteuid() != 0 || dir == memory {
+		return []string{dir}
+	}
+	return []string{memory, dir}
 }
 
 // searchable reports whether every user may pass through dir and all folders above it.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -215,6 +216,25 @@ func TestSweep(t *testing.T) {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: got %v, want there: %v", path, err, want)
 		}
+	}
+}
+
+// TestTempDirs checks that servers' files are in memory where there is room, and that TMPDIR overrules it.
+func TestTempDirs(t *testing.T) {
+	dir := t.TempDir()
+	if got := withRoom([]string{"/no/such", "/proc", dir}); got != dir {
+		t.Errorf("got %s, want the last one: no other is in memory", got)
+	}
+	if room := roomInMemory(memory); room >= roomForServers {
+		if got := withRoom([]string{memory, dir}); got != memory {
+			t.Errorf("got %s, want %s with %d bytes of room", got, memory, room)
+		}
+	} else if got := withRoom([]string{memory, dir}); got != dir {
+		t.Errorf("got %s, want %s: %s has %d bytes of room", got, dir, memory, room)
+	}
+	t.Setenv("TMPDIR", dir)
+	if got := (Account{}).tempDirs(); !slices.Equal(got, []string{dir}) {
+		t.Errorf("got %v, want TMPDIR, %s", got, dir)
 	}
 }
 

@@ -31,11 +31,13 @@ type Folder struct {
 
 // NewFolder makes a folder for a server of the product, with a folder tmp in it, after it has removed those that dead processes left behind.
 func NewFolder(product string, account Account) (*Folder, error) {
-	temp := account.tempDir()
-	if err := Sweep(temp); err != nil {
-		return nil, err
+	dirs := account.tempDirs()
+	for _, temp := range dirs {
+		if err := Sweep(temp); err != nil {
+			return nil, err
+		}
 	}
-	fresh, err := os.MkdirTemp(temp, unlockedPrefix+product+"-")
+	fresh, err := os.MkdirTemp(withRoom(dirs), unlockedPrefix+product+"-")
 	if err != nil {
 		return nil, fmt.Errorf("make folder for %s server: %w", product, err)
 	}
@@ -47,6 +49,16 @@ func NewFolder(product string, account Account) (*Folder, error) {
 		return nil, errors.Join(fmt.Errorf("make folder for %s server: %w", product, err), f.Remove())
 	}
 	return f, nil
+}
+
+// withRoom is the first of the folders with room for a server, or the last.
+func withRoom(dirs []string) string {
+	for _, dir := range dirs[:len(dirs)-1] {
+		if roomInMemory(dir) >= roomForServers {
+			return dir
+		}
+	}
+	return dirs[len(dirs)-1]
 }
 
 // claim locks a new folder and gives it its final name.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // processPoll is how often the list of processes is looked at while some are on their way out.
@@ -71,4 +73,13 @@ func processesIn(dir string) ([]int, error) {
 		}
 	}
 	return pids, nil
+}
+
+// roomInMemory is how many bytes files can still take in dir, if that is in memory and this process may write there.
+func roomInMemory(dir string) uint64 {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil || st.Type != unix.TMPFS_MAGIC || unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		return 0
+	}
+	return st.Bavail * uint64(st.Bsize)
 }

@@ -42,7 +42,7 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 	}
 	r := Remedy{Kind: anomaly.RemedyLevel, Text: "run all of them at " + p.LevelTitle(f.PreventedBy)}
 	if a.Refuses && !f.OnlyReads() {
-		r.Cost = "retry refusals: " + p.Refusals
+		r.Cost = "retry refusals" + behind(": ", p.Refusals)
 	}
 	return append(out, r)
 }
@@ -88,7 +88,7 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.example(text, "SELECT ... FOR UPDATE", locking(read, p))
 		r.Cost = "others wait; retry deadlocks"
 		if sees(p, f.Level, product.ForUpdate) == product.V4 {
-			r.Cost = "others wait; retry refusals: " + p.Refusals
+			r.Cost = "others wait; retry refusals" + behind(": ", p.Refusals)
 		}
 	case anomaly.RemedyOneTxn:
 		r.example("read with a lock, and write in the same transaction", "SELECT ... FOR UPDATE", locking(read, p))
@@ -96,7 +96,7 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	case anomaly.RemedyOneRead:
 		r.Text = "read what belongs together in one statement"
 	case anomaly.RemedyConstraint:
-		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
+		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE"+behind(", ", p.Exclusion)+")", "handle the refusal"
 	case anomaly.RemedyParent:
 		r.Text, r.Cost = "first lock a row that both must lock (for bookings: the row of the room)", "others wait"
 		current := sees(p, f.Level, product.ForUpdate) == product.V3
@@ -109,10 +109,18 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 			r.Text += ", and check and write in the same transaction"
 		case !current:
 			// Who waits for the lock goes on with the snapshot that it has: only a changed row makes the server refuse it.
-			r.Text, r.Cost = "update a row that both must update (for bookings: the row of the room)", "others wait; retry refusals: "+p.Refusals
+			r.Text, r.Cost = "update a row that both must update (for bookings: the row of the room)", "others wait; retry refusals"+behind(": ", p.Refusals)
 		}
 	}
 	return r
+}
+
+// behind is a text with something in front, or nothing.
+func behind(sep, text string) string {
+	if text == "" {
+		return ""
+	}
+	return sep + text
 }
 
 // example says what to do, by the statement as it would be then, or else by what is typical.

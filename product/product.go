@@ -38,8 +38,9 @@ type Product struct {
 	Tests  TestForm // how the product's own tests of sessions are written; empty: it has none that a case can be written as
 	Dump   string   // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
 	// Changed is the query for the settings of the server that differ from their defaults: a name and a value a row. Empty: it does not tell.
-	Changed  string
-	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
+	Changed   string
+	Exclusion string // the constraint that refuses rows which overlap; empty: there is none
+	Refusals  string // the errors with which the product refuses a transaction that would not fit, for people
 }
 
 // TestForm is a form of test files.

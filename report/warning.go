@@ -50,7 +50,10 @@ func Warning(f oracle.Finding, r Reader) Wire {
 	if s.effect != "" {
 		lines = append(lines, s.effect)
 	}
-	lines = append(lines, strings.TrimSpace(s.level+" Proof: SELECT wirecheck.explain('"+f.ID+"')"))
+	if s.level != "" {
+		lines = append(lines, s.level)
+	}
+	lines = append(lines, proof(&f))
 	w.Detail = strings.Join(lines, "\n")
 	var hints []string
 	for i, r := range f.Remedies {
@@ -67,6 +70,9 @@ func Warning(f oracle.Finding, r Reader) Wire {
 	return w
 }
 
+// proof says how the session gets the whole of a finding.
+func proof(f *oracle.Finding) string { return "Proof: SELECT wirecheck.explain('" + f.ID + "')" }
+
 // Again makes the warning of a finding of which the session has heard.
 func Again(f oracle.Finding, r Reader) Wire {
 	w := Warning(f, r)
@@ -79,7 +85,7 @@ func Again(f oracle.Finding, r Reader) Wire {
 func Variant(f oracle.Finding, r Reader, known string) Wire {
 	w := Warning(f, r)
 	w.Message = fmt.Sprintf("wirecheck: %s, a variant of %s: %s", f.ID, known, tell(new(Printable(For(f, r))), r.Session).headline)
-	w.Detail, w.Hint = "Proof: SELECT wirecheck.explain('"+f.ID+"')", ""
+	w.Detail, w.Hint = proof(&f), ""
 	return w
 }
 

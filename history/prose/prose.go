@@ -66,14 +66,20 @@ func Lines(text string) string {
 	}, text)
 }
 
+// parent is a traceparent in a comment (W3C Trace Context, 3.2): the end of its trace tells it from others.
+var parent = regexp.MustCompile(`(?i)(traceparent='?)[0-9a-f]{2}-[0-9a-f]{20}([0-9a-f]{12})-[0-9a-f]{16}-[0-9a-f]{2}\b`)
+
 // identifier is a long value in a comment, as sqlcommenter writes tags: its end tells it from others.
 var identifier = regexp.MustCompile(`(?i)(trace[a-z]+='?)[0-9a-z%=-]{10,}([0-9a-z%=-]{6})`)
 
-// Statement makes one line of a statement, as Line does. Where it is longer than most, what says least goes first: the beginning of a traceparent in a
-// comment, the list of columns of a SELECT, and behind RETURNING, then the middle of long brackets (lists of values, subqueries), the longest first, then the end of what stands in front of WHERE, then the middle of
+// Statement makes one line of a statement, as Line does, with the end of the trace for a traceparent in a comment. Where it is longer than most, what
+// says least goes first: the beginning of other identifiers in the comment, the list of columns of a SELECT, and behind RETURNING, then the middle of long brackets (lists of values, subqueries), the longest first, then the end of what stands in front of WHERE, then the middle of
 // the condition. Tables, the beginning and the end of the condition, and the comment with the application's tags are kept.
 func Statement(sql string, most int) string {
 	line := Line(sql, 0)
+	if at := strings.LastIndex(line, "/*"); at >= 0 {
+		line = line[:at] + parent.ReplaceAllString(line[at:], "${1}"+dots+"${2}")
+	}
 	fits := func() bool { return most <= 0 || utf8.RuneCountInString(line) <= most }
 	if fits() {
 		return line

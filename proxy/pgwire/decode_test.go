@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -35,5 +36,18 @@ func TestPanicOfDecoder(t *testing.T) {
 	}
 	if last := got[len(got)-1]; last.Kind != history.EventClose || last.Why != "a defect of wirecheck: panic: cannot read this" {
 		t.Errorf("last event %+v; want a close with the reason", last)
+	}
+}
+
+// TestFit checks that psql shows a warning's sentences in 80 columns, and that statements stay as they are.
+func TestFit(t *testing.T) {
+	sentence, sql := strings.TrimSpace(strings.Repeat("word ", 40)), "   SELECT "+strings.Repeat("x, ", 40)+"y"
+	for i, line := range strings.Split("DETAIL:  "+fit("DETAIL:  ", sentence+"\n"+sql+"\n"+sentence), "\n") {
+		if line != sql && len(line) > 80 {
+			t.Errorf("line %d has %d characters: %s", i, len(line), line)
+		}
+	}
+	if got := fit("HINT:  ", "short\n"+sql); got != "short\n"+sql {
+		t.Errorf("got %q", got)
 	}
 }

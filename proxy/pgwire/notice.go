@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgproto3/v2"
 
+	"wirecheck/history/prose"
 	"wirecheck/proxy/record"
 )
 
@@ -55,7 +56,18 @@ func notice(w record.Warning, ascii bool) *pgproto3.NoticeResponse {
 	}
 	return &pgproto3.NoticeResponse{
 		Severity: "WARNING", SeverityUnlocalized: "WARNING", Code: w.SQLState,
-		Message: clean(w.Message), Detail: clean(w.Detail), Hint: clean(w.Hint),
+		Message: clean(w.Message), Detail: clean(fit("DETAIL:  ", w.Detail)), Hint: clean(fit("HINT:  ", w.Hint)),
 		SchemaName: clean(w.Schema), TableName: clean(w.Table), ConstraintName: clean(w.Finding),
 	}
+}
+
+// fit breaks the sentences of a text so that psql, which puts label in front, shows them in 80 columns. Statements (indented) stay whole.
+func fit(label, text string) string {
+	lines := strings.Split(label+text, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, " ") {
+			lines[i] = prose.Wrap(line, 80, "", "  ")
+		}
+	}
+	return strings.TrimPrefix(strings.Join(lines, "\n"), label)
 }

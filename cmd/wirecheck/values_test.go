@@ -69,7 +69,7 @@ func TestValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := strings.Join(heard, "\n")
-			for _, want := range []string{"You read n = 102 in coupon id=2", "set n = 4 in coupon id=2", "You set n = 3 in coupon id=2", "1 = 3, ", "2 = 2", "when you set n to 3, it was no longer the 102 that you had read",
+			for _, want := range []string{"You read n = 102 in coupon id=2", "set n = 4 in coupon id=2", "You set n = 3 in coupon id=2", "1 = 3, ", "2 = 2", "when you set n to 3, it was no longer the 102",
 				"UPDATE coupon SET n = n - 99 WHERE id = 2", "SELECT n FROM coupon WHERE id = 2 FOR UPDATE"} {
 				if !strings.Contains(said, want) {
 					t.Errorf("%q is not in\n%s", want, said)

@@ -74,7 +74,7 @@ func Open(ctx context.Context, where string, o Options) (*Bus, error) {
 	options = append(options,
 		nats.Name("wirecheck "+o.Name), nats.Timeout(hurry), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(o.Patient),
 		// Of a server that is silent, or takes nothing, another connection is tried: what stands between may have forgotten this one.
-		nats.FlusherTimeout(hurry), nats.ReconnectOnFlusherError(), nats.PingInterval(4*hurry), nats.MaxPingsOutstanding(2),
+		nats.FlusherTimeout(hurry), nats.ReconnectOnFlusherError(), nats.PingInterval(hurry), nats.MaxPingsOutstanding(2),
 		nats.CustomReconnectDelay(func(int) time.Duration {
 			b.host.takeOver()
 			return reconnectWait

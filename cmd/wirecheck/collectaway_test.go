@@ -17,6 +17,7 @@ import (
 // infers nothing across the gap: not from what was in it, and not from a transaction that began before and ended behind. What comes later is found. A proxy
 // that ends while NATS is away says what was not sent.
 func TestCollectAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)", "CREATE TABLE other (id INT PRIMARY KEY, value INT)",
 		"CREATE TABLE later (id INT PRIMARY KEY, value INT)")
 	w.run(t, "INSERT INTO later VALUES (1, 10), (2, 20)", "INSERT INTO test VALUES (1, 10), (2, 20)", "INSERT INTO other VALUES (1, 10), (2, 20)")
@@ -87,6 +88,7 @@ func TestCollectAway(t *testing.T) {
 // TestCollectStalledEnd: NATS takes nothing, but its connection stays, and the proxy has more to send than the system's buffers hold. The sessions go on, and
 // the proxy ends when it is asked to, and says what was not sent.
 func TestCollectStalledEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
 	n := startNATS(t)
 	b, way := newBreakable(t, n.url())

@@ -20,6 +20,7 @@ import (
 // TestCollectServerKilled: the NATS server, a process of its own, is killed and started again on its folder, while proxies and a collector are connected
 // and sessions play. Nothing is lost, and nothing is there twice. Who does not prove who they are reads nothing.
 func TestCollectServerKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)

@@ -15,6 +15,7 @@ import (
 //
 //	go test ./cmd/wirecheck -run TestIsolationSpecs -specs $PWD/testdata/isolationtester -specs-out $PWD/testdata/isolationtester
 func TestIsolationTesterFormat(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../testdata/isolationtester/*.spec")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no specs: %v", err)

@@ -16,6 +16,7 @@ import (
 
 // TestStalledPipes: pipes that nobody reads stop neither the sessions nor the end of the process.
 func TestStalledPipes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pipe := func(name string) string {
 		path := filepath.Join(dir, name)

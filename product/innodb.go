@@ -13,6 +13,7 @@ var innodbTraits = Traits{
 	ReadsLock:         true,        // MySQL manual, 17.7.2.1, SERIALIZABLE
 	SavepointRestarts: true,        // MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint
 	ReadOnlyRefuses:   true,        // MySQL manual, 15.3.1; MariaDB manual, START TRANSACTION
+	KeysByRow:         true,        // MySQL manual, 1.6.3.2: FOREIGN KEY constraints are checked row by row
 	Clustered:         Yes,         // MySQL manual, 17.6.2.1
 	CoveringLocks:     true,        // MySQL manual, 17.7.3
 	InvisibleColumns:  true,        // MySQL manual, 15.1.20.10; MariaDB manual, Invisible Columns

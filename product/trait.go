@@ -21,6 +21,8 @@ type Traits struct {
 	// SavepointRestarts says that the storage engine's part of a transaction begins again where the transaction goes back to a
 	// savepoint from before it: Participation.
 	SavepointRestarts bool
+	// KeysByRow says that foreign keys are looked at for each row as it is written, and not when the statement has written all.
+	KeysByRow bool
 	// Clustered says whether rows are kept under their primary key, so that a change of the key removes one record and makes another
 	// one, and a row with the key of a deleted one is a newer version of that record.
 	Clustered Certainty

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"wirecheck/product"
+	"wirecheck/statement"
 )
 
 // Reference is a foreign key.
@@ -63,6 +65,43 @@ func Acting(list []Reference, table string, up bool) (tables []string) {
 		}
 	}
 	return tables
+}
+
+// ByRows says why what a statement does depends on the order in which the server comes to its rows, which the plan decides; empty: it does not. One and
+// the same DELETE is refused if it comes to a row that others refer to before it comes to these. Of unique keys only a refusal depends on it: they are
+// looked at row by row everywhere (PostgreSQL manual, CREATE TABLE: Non-Deferred Uniqueness Constraints; MySQL manual, 1.6.3.2).
+func (s *Schedule) ByRows(list []Reference, st *statement.Statement, refused bool) string {
+	targets := st.Targets()
+	is := func(name string) bool {
+		return slices.ContainsFunc(targets, func(u statement.TableUse) bool {
+			return strings.EqualFold(u.Name, name) || strings.HasSuffix(strings.ToLower(name), "."+strings.ToLower(u.Name))
+		})
+	}
+	// Rows that are written out come in their order.
+	if s.DBMS().KeysByRow && (st.Insert == nil || st.Insert.Select != "") {
+		for _, r := range list {
+			if is(r.Parent) && (is(r.Child) || slices.Contains(Acting(list, r.Parent, false), r.Parent)) {
+				return "foreign keys are looked at row by row, and one leads from " + r.Child + " to what the statement writes itself"
+			}
+		}
+	}
+	setup := strings.Join(s.Setup, ";\n")
+	if refused && st.Insert == nil && slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool { return Computed(a) && KeyColumn(setup, a.Column) }) {
+		return "unique keys are looked at row by row"
+	}
+	return ""
+}
+
+var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|TRUE|FALSE|DEFAULT))\s*$`)
+
+// Computed reports whether an assignment's value is no literal.
+func Computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr) }
+
+// KeyColumn reports whether a column may belong to a key, by a setup's text: by its own definition (c VARCHAR(5) UNIQUE), or in a key's list.
+func KeyColumn(setup, column string) bool {
+	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
+	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
+		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
 }
 
 var (

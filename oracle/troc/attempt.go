@@ -48,6 +48,9 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
 	}
 	if name := differ(st, &tr.answer); name != "" {
+		if cand.uncertain == "" {
+			cand.uncertain = c.s.ByRows(c.keys, q, name == oracle.NameError)
+		}
 		explained, err := c.explained(ctx, w, i, kind, r, tr)
 		switch {
 		case err != nil:

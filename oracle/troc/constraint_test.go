@@ -209,3 +209,37 @@ func TestConstraints(t *testing.T) {
 		}
 	})
 }
+
+// TestByRows: whether a DELETE that comes to rows which refer to one another is refused depends on its plan; the refusal of one whose rows do not is told.
+func TestByRows(t *testing.T) {
+	eachEngine(t, func(t *testing.T, p *place) {
+		if p.name != "mariadb" {
+			return
+		}
+		for _, key := range []string{", FOREIGN KEY (p) REFERENCES t (id)", ""} {
+			spec, err := scenario.Parse("rows.spec", []byte(`
+				setup { CREATE TABLE t (id INT PRIMARY KEY, p INT`+key+`) }
+				setup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }
+				session a
+				step a1 { SELECT id, p FROM t }
+				session b
+				step b1 { DELETE FROM t WHERE p >= 1 }
+				permutation a1 b1`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair := p.at(t, p.d.Levels[1])
+			s := pair.execute(t, spec)
+			for i := range s.Steps {
+				if st := &s.Steps[i]; st.Name == "b1" {
+					st.Answer, st.Reason = answer.Result{Err: &answer.Error{Code: "1451", Message: "refused"}}, answer.ReasonOther
+				} else {
+					s.Final[0].Rows = st.Answer.Rows
+				}
+			}
+			if v := pair.check(t, s); (len(v.Findings) == 0) != (key != "") {
+				t.Errorf("with %q: %q\n%s", key, short(v), account(spec, s, v))
+			}
+		}
+	})
+}

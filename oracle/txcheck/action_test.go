@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab/scenario"
+	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/txcheck"
 )
 
@@ -105,6 +107,64 @@ permutation a1 a2 a3 b1 a4 a5
 					if v, err = txcheck.Check(t.Context(), s, b.stage, txcheck.Options{Intn: b.intn, Orders: 2}); err != nil || len(v.Findings) != 1 {
 						t.Errorf("%s at %s, %s, spoiled: %v\n%s", name, level.History, test.name, err, text(v))
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestByRows: whether a statement is refused that comes to rows which refer to one another, or to keys that it moves, depends on its plan. What is not
+// a refusal of such a statement is told.
+func TestByRows(t *testing.T) {
+	t.Parallel()
+	const (
+		self = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id)) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
+		free = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
+		play = "session a\nstep a1 { BEGIN }\nstep a2 { SELECT id FROM t }\nstep a3 { COMMIT }\nsession b\nstep b1 { %s }\npermutation a1 a2 b1 a3\n"
+	)
+	refused := func(st *schedule.Step) {
+		st.Answer = answer.Result{Err: &answer.Error{Code: "23000", Message: "refused"}}
+		st.Reason = answer.ReasonOther
+	}
+	fewer := func(st *schedule.Step) { st.Answer.Affected-- }
+	tests := []struct {
+		name, engine, setup, sql string
+		spoil                    func(*schedule.Step)
+		unknown                  bool
+	}{
+		{"rows that refer to one another", "mariadb", self, "DELETE FROM t WHERE p >= 1", refused, true},
+		{"they do not", "mariadb", free, "DELETE FROM t WHERE p >= 1", refused, false},
+		{"looked at when all rows are written", "postgres", self, "DELETE FROM t WHERE p >= 1", refused, false},
+		{"a key that is moved", "postgres", free, "UPDATE t SET id = id + 10", refused, true},
+		{"a column that is moved", "postgres", free, "UPDATE t SET p = p + 10", refused, false},
+		{"fewer rows", "postgres", free, "UPDATE t SET id = id + 10", fewer, false},
+		{"written out, in their order", "mariadb", self, "INSERT INTO t VALUES (4, 3), (5, 4)", refused, false},
+	}
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, name)
+			b := p.bench(t, p.engine.Levels[len(p.engine.Levels)-1], 1)
+			for _, test := range tests {
+				if test.engine != name {
+					continue
+				}
+				spec, err := scenario.Parse("rows.spec", []byte(test.setup+fmt.Sprintf(play, test.sql)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := b.primary.Schedule(spec, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				test.spoil(&s.Steps[slices.IndexFunc(s.Steps, func(st schedule.Step) bool { return st.Name == "b1" })])
+				v, err := txcheck.Check(t.Context(), s, b.stage, txcheck.Options{Intn: b.intn, Orders: 1})
+				if err != nil || (len(v.Findings) == 0) != test.unknown || test.unknown && !strings.Contains(v.Unknown, "row by row") {
+					t.Errorf("%s: %v\n%s", test.name, err, text(v))
 				}
 			}
 		})

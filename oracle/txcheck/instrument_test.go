@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/answer"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/statement"
 	"wirecheck/statement/mysql"
@@ -66,7 +67,7 @@ func TestInstrument(t *testing.T) {
 func TestKeyColumn(t *testing.T) {
 	setup := "CREATE TABLE t (a INT PRIMARY KEY, b DECIMAL(5, 2) NOT NULL UNIQUE, c VARCHAR(5), d INT, e INT, f INT, UNIQUE KEY k (c(3), d));\nCREATE UNIQUE INDEX i ON t (e)"
 	for column, want := range map[string]bool{"a": true, "b": true, "c": true, "d": true, "e": true, "f": false, "INT": false} {
-		if got := keyColumn(setup, column); got != want && column != "INT" {
+		if got := schedule.KeyColumn(setup, column); got != want && column != "INT" {
 			t.Errorf("%s: %v", column, got)
 		}
 	}

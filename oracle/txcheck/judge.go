@@ -3,7 +3,6 @@ package txcheck
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,11 +13,6 @@ import (
 	"wirecheck/product"
 	"wirecheck/statement"
 )
-
-var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|TRUE|FALSE|DEFAULT))\s*$`)
-
-// computed reports whether an assignment's value is no literal.
-func computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr) }
 
 // readsTable reports whether the statement reads rows of a table.
 func (s *plannedStatement) readsTable(t *table) bool {
@@ -154,6 +148,10 @@ func (k *check) judge(ctx context.Context) error {
 		}
 	}
 	if !agreed {
+		if why, err := k.byRows(ctx, wrong); err != nil || why != "" {
+			k.verdict.Unknown = why
+			return err
+		}
 		if len(rules) > 1 && k.stale(got) != nil {
 			k.verdict.Unknown = "a write saw other versions than its transaction's snapshot has, and which ones is not defined"
 			return nil
@@ -163,6 +161,24 @@ func (k *check) judge(ctx context.Context) error {
 	}
 	k.agreed = true
 	return k.permitted(ctx, got)
+}
+
+// byRows says why a difference may come from the order in which the server came to the rows of one statement; empty: it does not.
+func (k *check) byRows(ctx context.Context, d *difference) (string, error) {
+	if d.fact != nil {
+		d.step = d.fact.plannedStatement.step
+	}
+	if d.step == nil || len(d.step.Statement.Targets()) == 0 {
+		return "", nil
+	}
+	if err := k.options.Plain.Prepare(ctx, k.original.Setup, len(k.original.Sessions)); err != nil {
+		return "", fmt.Errorf("prepare the database: %w", err)
+	}
+	list, _, err := schedule.References(ctx, k.options.Plain, k.original.DBMS())
+	if why := k.original.ByRows(list, &d.step.Statement, d.name == oracle.NameError); why != "" {
+		return d.step.Name + ": " + why, nil
+	}
+	return "", err
 }
 
 // orders executes topological orders of a graph, and gives the first difference.

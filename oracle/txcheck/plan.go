@@ -290,20 +290,13 @@ func (c *plan) relate(x *plannedStatement, setup string) {
 	}
 	inserts := st.Verb == "insert" || st.Verb == "replace"
 	if relating.MatchString(setup) && (inserts || st.Verb == "delete" || slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool {
-		return keyColumn(setup, a.Column)
+		return schedule.KeyColumn(setup, a.Column)
 	})) {
 		x.constraint = append(x.constraint, "keys of "+x.target.name)
 	}
 	if x.counter = inserts && counting.MatchString(setup); x.counter {
 		x.constraint = append(x.constraint, "counter of "+x.target.name)
 	}
-}
-
-// keyColumn reports whether a column may belong to a key: by its own definition (c VARCHAR(5) UNIQUE), or in a key's list.
-func keyColumn(setup, column string) bool {
-	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
-	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
-		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
 }
 
 // replaces reports whether a statement may leave a row as it is that it finds: with columns of ours REPLACE and ON DUPLICATE KEY

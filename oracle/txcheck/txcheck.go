@@ -139,6 +139,10 @@ func (k *check) check(ctx context.Context) error {
 		}
 	}
 	if wrong != nil && !slices.ContainsFunc(k.verdict.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }) {
+		if why, err := k.byRows(ctx, wrong); err != nil || why != "" {
+			k.verdict.Unknown = why
+			return err
+		}
 		k.refute(wrong)
 	}
 	return nil
@@ -370,7 +374,7 @@ func (c *capture) graph(by view) *Graph {
 		if f.role != setting {
 			n.Reads, n.Before, n.After, n.Set = f.reads, f.before, f.after, f.set(by)
 			n.Constraint = f.constraint
-			n.Value = n.Write && (st.HasSubquery || slices.ContainsFunc(st.Assignments, computed))
+			n.Value = n.Write && (st.HasSubquery || slices.ContainsFunc(st.Assignments, schedule.Computed))
 			n.Predicate = st.Predicate || !n.Value
 		}
 		nodes = append(nodes, n)

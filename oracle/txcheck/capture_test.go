@@ -388,3 +388,32 @@ func TestFollow(t *testing.T) {
 		}
 	}
 }
+
+// TestPassed: which rows that others put in a statement comes to after a wait depends on its plan.
+func TestPassed(t *testing.T) {
+	for _, test := range []struct {
+		product, other string
+		sent, done     int
+		waited, want   bool
+	}{
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true},
+		{"mariadb", "UPDATE t SET v = 3", 4, 5, true, true},
+		{"mariadb", "UPDATE t SET id = 3", 1, 2, true, true},
+		{"mariadb", "UPDATE t SET v = 3", 1, 2, true, false},           // it stays where it is
+		{"mariadb", "DELETE FROM t", 4, 5, true, false},                // it is not put anywhere
+		{"mariadb", "INSERT INTO u VALUES (9, 9)", 4, 5, true, false},  // another table
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 1, 2, true, false},  // it was there
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, false, false}, // no wait
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 6, 8, true, false},  // it came later
+		{"postgres", "INSERT INTO t VALUES (9, 9)", 4, 5, true, false}, // the snapshot decides
+	} {
+		s := &schedule.Schedule{Product: test.product, Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)"}, Steps: []schedule.Step{
+			{Name: "a", Statement: describe(t, test.product, "DELETE FROM t WHERE v > 0"), Sent: 3, Done: 7, Waited: test.waited},
+			{Name: "b", Session: 1, Statement: describe(t, test.product, test.other), Sent: test.sent, Done: test.done},
+		}}
+		p, _ := dbmsOf(s.DBMS())
+		if got := p.passed(&s.Steps[0], s); (got == "b") != test.want {
+			t.Errorf("%s, %s at %d: %q", test.product, test.other, test.sent, got)
+		}
+	}
+}

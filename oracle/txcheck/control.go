@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
@@ -119,6 +120,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 	}
 	transactions := k.original.Transactions()
 	p, _ := dbmsOf(k.original.DBMS())
+	halfway := ""
 	for i := range k.original.Steps {
 		st := &k.original.Steps[i]
 		if i >= len(want) || names[want[i].Name] != st {
@@ -147,6 +149,9 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 				continue
 			}
 		}
+		if other := p.passed(st, k.original); halfway == "" && other != "" {
+			halfway = "what " + other + " wrote while " + st.Name + " waited in the middle of its scan lies before the scan or behind it, as its plan goes"
+		}
 		if concurrent(st) != "" || !k.plain.comparable(&st.Statement) {
 			continue
 		}
@@ -155,7 +160,9 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 			answer, _ = strip(w.Answer, 0)
 		}
 		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement)); d != nil {
-			d.step = st
+			if d.step = st; halfway != "" {
+				return apart(halfway)
+			}
 			return d
 		}
 	}
@@ -166,7 +173,32 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 	if !k.plain.untouched {
 		final = stripTables(final)
 	}
-	return compareTables(final, k.original.Final)
+	d := compareTables(final, k.original.Final)
+	if d != nil && halfway != "" {
+		return apart(halfway)
+	}
+	return d
+}
+
+// passed names a statement that put rows into a place of the tables of st, or gave them another one, while st waited in the middle of its scan, or that has
+// moved the row for which it waited; empty: there is none. Which of these rows st comes to afterwards depends on the index by which its plan goes.
+func (p *dbms) passed(st *schedule.Step, s *schedule.Schedule) string {
+	if !st.Waited || p.AfterWait != product.WaitGoesOn {
+		return ""
+	}
+	for i := range s.Steps {
+		o := &s.Steps[i]
+		moves := slices.ContainsFunc(o.Statement.Assignments, func(a statement.Assignment) bool { return schedule.KeyColumn(strings.Join(s.Setup, ";\n"), a.Column) })
+		if o.Session == st.Session || o.Failed() || o.Done > st.Done || o.Statement.Verb == "delete" || o.Done < st.Sent && !moves {
+			continue
+		}
+		if slices.ContainsFunc(o.Statement.Targets(), func(u statement.TableUse) bool {
+			return slices.ContainsFunc(st.Statement.Tables, func(v statement.TableUse) bool { return p.SameTable(u.Name, v.Name) })
+		}) {
+			return o.Name
+		}
+	}
+	return ""
 }
 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE

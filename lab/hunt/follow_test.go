@@ -89,8 +89,21 @@ permutation a1 a2 b1 b2 a3
 	if err != nil {
 		t.Fatal(err)
 	}
+	b, err := h.At(t.Context(), level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := b.Run(t.Context(), spec, spec.Permutations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.executed = d.Result
 	if err := h.found(t.Context(), spec, level, f); err != nil || h.store.state.Flaky != 1 || len(h.store.kept) != 0 {
 		t.Errorf("a finding that the case does not show: flaky %d, kept %d, %v", h.store.state.Flaky, len(h.store.kept), err)
+	}
+	text, err := os.ReadFile(filepath.Join(h.store.dir, "flaky", string(oracle.WSSStmt)+"-001", "execution.txt"))
+	if err != nil || !strings.Contains(string(text), "... waits for s1 (row)") || !strings.Contains(string(text), "2 | yw") {
+		t.Errorf("the execution was not kept: %v\n%s", err, text)
 	}
 	files := map[string]string{}
 	h.file(t.Context(), files, spec, level, &Bug{Finding: f, Level: level.History}, seen)

@@ -59,6 +59,7 @@ type hunter struct {
 	began    time.Time     // the hunt, or the fleet's
 	started  time.Time     // this run of it
 	saved    time.Time     // when the state was last saved
+	executed *lab.Result   // the case under way; nil: it was not executed to its end
 	here     []reducedBug  // what the case under way has shown so far
 	fails    int           // cases that failed one after the other, see broken
 	watching time.Duration // what watched executions took in this run
@@ -250,7 +251,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	h.here, h.at, h.told = nil, i, 0
+	h.executed, h.here, h.at, h.told = nil, nil, i, 0
 	level := h.levels[i/h.o.Group%len(h.levels)]
 	within, cancel := h.Bounded(ctx)
 	defer cancel()
@@ -275,6 +276,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	h.fails = 0
 	s.Cases++
 	s.tell(k, d, level.History)
+	h.executed = d.Result
 	if err := h.count(b, k, from, d); err != nil {
 		return err
 	}

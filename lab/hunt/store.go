@@ -483,16 +483,22 @@ func (k *store) write(p pendingFolder) {
 	}
 }
 
-// keepFlaky keeps what did not repeat.
+// keepFlaky keeps what did not repeat, with the execution in which it was seen: what each session did and got, who waited for whom, and the tables at the end.
 func (h *hunter) keepFlaky(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
 	h.store.state.Flaky++
 	finding, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	h.store.apart(ctx, filepath.Join("flaky", string(f.Class)), h.store.state.Flaky, map[string]string{
-		"case.spec": h.reproducer(spec, level, f.Oracle), bugFile: string(finding) + "\n",
-	})
+	files := map[string]string{"case.spec": h.reproducer(spec, level, f.Oracle), bugFile: string(finding) + "\n"}
+	if h.executed != nil {
+		var text strings.Builder
+		if err := h.executed.Text(&text, spec); err != nil {
+			return err
+		}
+		files["execution.txt"] = text.String()
+	}
+	h.store.apart(ctx, filepath.Join("flaky", string(f.Class)), h.store.state.Flaky, files)
 	return nil
 }
 

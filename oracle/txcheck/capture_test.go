@@ -395,20 +395,32 @@ func TestPassed(t *testing.T) {
 		product, other string
 		sent, done     int
 		waited, want   bool
+		waiting        string
 	}{
-		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true},
-		{"mariadb", "UPDATE t SET v = 3", 4, 5, true, true},
-		{"mariadb", "UPDATE t SET id = 3", 1, 2, true, true},
-		{"mariadb", "UPDATE t SET v = 3", 1, 2, true, false},           // it stays where it is
-		{"mariadb", "DELETE FROM t", 4, 5, true, false},                // it is not put anywhere
-		{"mariadb", "INSERT INTO u VALUES (9, 9)", 4, 5, true, false},  // another table
-		{"mariadb", "INSERT INTO t VALUES (9, 9)", 1, 2, true, false},  // it was there
-		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, false, false}, // no wait
-		{"mariadb", "INSERT INTO t VALUES (9, 9)", 6, 8, true, false},  // it came later
-		{"postgres", "INSERT INTO t VALUES (9, 9)", 4, 5, true, false}, // the snapshot decides
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, ""},
+		{"mariadb", "UPDATE t SET v = 3", 4, 5, true, true, ""},
+		{"mariadb", "UPDATE t SET id = 3", 1, 2, true, true, ""},
+		{"mariadb", "UPDATE t SET v = 3", 1, 2, true, false, ""},                                           // it stays where it is
+		{"mariadb", "DELETE FROM t", 4, 5, true, false, ""},                                                // it is not put anywhere
+		{"mariadb", "INSERT INTO u VALUES (9, 9)", 4, 5, true, false, ""},                                  // another table
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 1, 2, true, false, ""},                                  // it was there
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, false, false, ""},                                 // no wait
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 6, 8, true, false, ""},                                  // it came later
+		{"postgres", "INSERT INTO t VALUES (9, 9)", 4, 5, true, false, ""},                                 // the snapshot decides
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, false, "UPDATE t SET v = 1"},                // all rows, in one order
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, "UPDATE t SET v = 1 ORDER BY v"},      // in an order of the plan
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, "DELETE FROM t LIMIT 1"},              // in any order
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, "SELECT v FROM t FOR UPDATE"},         // perhaps by an index on v
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, "UPDATE t SET v = (SELECT 1 FROM t)"}, // a scan in it
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, false, "INSERT INTO t VALUES (9, 8)"},       // it scans nothing
+		{"mariadb", "INSERT INTO t VALUES (9, 9)", 4, 5, true, true, "INSERT INTO t SELECT 9, 8 FROM t"},
 	} {
+		waiting := test.waiting
+		if waiting == "" {
+			waiting = "DELETE FROM t WHERE v > 0"
+		}
 		s := &schedule.Schedule{Product: test.product, Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)"}, Steps: []schedule.Step{
-			{Name: "a", Statement: describe(t, test.product, "DELETE FROM t WHERE v > 0"), Sent: 3, Done: 7, Waited: test.waited},
+			{Name: "a", Statement: describe(t, test.product, waiting), Sent: 3, Done: 7, Waited: test.waited},
 			{Name: "b", Session: 1, Statement: describe(t, test.product, test.other), Sent: test.sent, Done: test.done},
 		}}
 		p, _ := dbmsOf(s.DBMS())

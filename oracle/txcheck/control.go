@@ -183,7 +183,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 // passed names a statement that put rows into a place of the tables of st, or gave them another one, while st waited in the middle of its scan, or that has
 // moved the row for which it waited; empty: there is none. Which of these rows st comes to afterwards depends on the index by which its plan goes.
 func (p *dbms) passed(st *schedule.Step, s *schedule.Schedule) string {
-	if !st.Waited || p.AfterWait != product.WaitGoesOn {
+	if !st.Waited || p.AfterWait != product.WaitGoesOn || planless(&st.Statement) {
 		return ""
 	}
 	for i := range s.Steps {
@@ -199,6 +199,16 @@ func (p *dbms) passed(st *schedule.Step, s *schedule.Schedule) string {
 		}
 	}
 	return ""
+}
+
+// planless reports whether InnoDB has only one way to come to the rows of a statement: it writes out the rows of one table, or changes all of one in the
+// order of its clustered index (MySQL manual, 17.6.2.1).
+func planless(st *statement.Statement) bool {
+	if st.Insert != nil {
+		return st.Insert.Select == "" && len(st.Tables) == 1
+	}
+	c := &st.Clauses
+	return len(st.Tables) == 1 && len(st.Assignments)+len(st.Targets()) > 0 && (st.Verb == "update" || st.Verb == "delete") && c.Where+c.OrderBy+c.Limit == ""
 }
 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE

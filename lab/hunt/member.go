@@ -355,7 +355,8 @@ func (m *member) leave(ctx context.Context, g *group) (err error) {
 	}()
 	done := g.next >= g.end
 	if done && !k.taken {
-		err = m.patiently(ctx, func() error { return k.put(m.last) })
+		// Done is what the fleet has: whoever ends first may take its server along.
+		err = m.patiently(ctx, func() error { return errors.Join(m.send(m.last), k.put(m.last)) })
 	}
 	if done && !k.taken && err == nil {
 		err = m.patiently(ctx, func() error { return k.item.Done(m.last, addNoted) })
@@ -391,11 +392,28 @@ func addNoted(sum, noted []byte) ([]byte, error) {
 
 // refresh implements shared. Without the server, the store stays as it is.
 func (m *member) refresh(context.Context) error {
+	if err := m.update(); !m.lost(err) {
+		return err
+	}
+	return nil
+}
+
+// finish implements shared. It waits for a server that another hunter took along, up to work.Farewell.
+func (m *member) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, work.Farewell)
+	defer cancel()
+	err := m.patiently(ctx, m.update)
+	if m.lost(err) {
+		m.log.Warn().Err(err).Msg("the fleet's server does not answer: what other hunters found last is not in this folder")
+		return nil
+	}
+	return err
+}
+
+// update brings the store to what the fleet knows, and the other way round.
+func (m *member) update() error {
 	for _, step := range []func(context.Context) error{m.catchUp, m.send, m.exchange, m.view} {
 		if err := step(m.last); err != nil {
-			if m.lost(err) {
-				return nil
-			}
 			return err
 		}
 	}

@@ -17,11 +17,22 @@ import (
 // memberOf joins a fleet with a hunter that has no server, and a folder of its own. known is the content of its file; empty: it has none.
 func memberOf(t *testing.T, where, known string) (*member, error) {
 	t.Helper()
+	return memberOn(t, busOf(t, where), known)
+}
+
+func busOf(t *testing.T, where string) *bus.Bus {
+	t.Helper()
 	b, err := bus.Open(t.Context(), where, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	return b
+}
+
+// memberOn is memberOf with a connection.
+func memberOn(t *testing.T, b *bus.Bus, known string) (*member, error) {
+	t.Helper()
 	product, err := backends.ByName("mariadb")
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +52,47 @@ func memberOf(t *testing.T, where, known string) (*member, error) {
 		t.Cleanup(m.close)
 	}
 	return m, err
+}
+
+// TestMemberEnds: a hunter has what the others found even if the one that ended before it took the fleet's server along, and cases are not done before
+// the fleet knows what was found in them.
+func TestMemberEnds(t *testing.T) {
+	where := bus.Embedded + filepath.Join(t.TempDir(), "fleet")
+	host := busOf(t, where)
+	first, err := memberOn(t, host, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := memberOf(t, where, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := first.take(t.Context())
+	if err != nil || g == nil {
+		t.Fatalf("%v, error %v", g, err)
+	}
+	bug := func(name string) *Bug {
+		return &Bug{Signature: name, Title: name, Finding: &oracle.Finding{Class: oracle.TLP}}
+	}
+	first.unsent = append(first.unsent, &unsent{name: "tlp", object: "late", path: filepath.Join(unsentFolder, "tlp-1"), bug: bug("late"), files: map[string]string{}})
+	if err := first.leave(t.Context(), g); err != nil || len(first.unsent) != 1 {
+		t.Errorf("left before its end: %d are not sent, want 1; error %v", len(first.unsent), err)
+	}
+	if g, err = first.take(t.Context()); err != nil || g == nil {
+		t.Fatalf("%v, error %v", g, err)
+	}
+	g.next = g.end
+	if err := first.leave(t.Context(), g); err != nil || len(first.unsent) != 0 {
+		t.Errorf("done: %d are not sent; error %v", len(first.unsent), err)
+	}
+	if _, err := first.place(t.Context(), "tlp", 1, bug("soon"), map[string]string{}); err != nil {
+		t.Fatal(err)
+	}
+	first.close()
+	host.Close()
+	if err := second.finish(t.Context()); err != nil || len(second.kept) != 2 {
+		t.Errorf("%d bugs, want 2; error %v", len(second.kept), err)
+	}
 }
 
 // TestMemberLarge: what is larger than a message of NATS is entered as any other bug, and another hunter has it as it was.

@@ -32,7 +32,7 @@ func (h *hunter) line() string {
 
 // end writes what is left, and gives what the hunt has brought.
 func (h *hunter) end(ctx context.Context) (*Report, error) {
-	if err := errors.Join(h.store.shared.refresh(ctx), h.store.save(time.Since(h.began)), h.store.saveSteering()); err != nil {
+	if err := errors.Join(h.store.shared.finish(ctx), h.store.save(time.Since(h.began)), h.store.saveSteering()); err != nil {
 		h.store.dump(h.o.Rescue)
 		return nil, err
 	}

@@ -17,6 +17,8 @@ type shared interface {
 	leave(ctx context.Context, g *group) error
 	// refresh brings the store to what all hunters have counted and found.
 	refresh(ctx context.Context) error
+	// finish is the last refresh.
+	finish(ctx context.Context) error
 	// nth says how often findings alike were found, this one included, which is by's.
 	nth(ctx context.Context, key, by string) (int, error)
 	// place gives files a folder, whose name begins so and has a number from n on. For a bug it is the bug that is kept: another one if that is the
@@ -67,6 +69,9 @@ func (a *alone) leave(context.Context, *group) error { return nil }
 
 // refresh implements shared.
 func (a *alone) refresh(context.Context) error { return nil }
+
+// finish implements shared.
+func (a *alone) finish(context.Context) error { return nil }
 
 // nth implements shared.
 func (a *alone) nth(_ context.Context, key, _ string) (int, error) { return a.state.Reduced[key], nil }

@@ -50,7 +50,7 @@ func (s *Stage) Prepare(ctx context.Context, setup []string, sessions int) error
 	for _, sql := range setup {
 		s.spec.Setup = append(s.spec.Setup, scenario.Block{SQL: sql})
 	}
-	for i := range sessions {
+	for i := range max(sessions, 1) { // a case without any is asked about, too
 		s.spec.Sessions = append(s.spec.Sessions, &scenario.Session{Name: "s" + strconv.Itoa(i+1)})
 	}
 	return s.Reset(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -58,6 +59,23 @@ func execute(t *testing.T, s *Stage, session int, sql string) schedule.Step {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return st
+}
+
+// TestStageAlone: a case without sessions, as reduction tries it, can be asked for what its setup made.
+func TestStageAlone(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			s := onStage(t, name)
+			setup := []string{"CREATE TABLE t (a INT PRIMARY KEY)", "CREATE TABLE u (a INT, CONSTRAINT k FOREIGN KEY (a) REFERENCES t (a))"}
+			if err := s.Prepare(t.Context(), setup, 0); err != nil {
+				t.Fatal(err)
+			}
+			list, known, err := schedule.References(t.Context(), s, product.Of(name))
+			if err != nil || !known || len(list) != 1 || list[0].Child != "u" {
+				t.Errorf("foreign keys %v, known %v, error %v", list, known, err)
+			}
+		})
+	}
 }
 
 func TestStage(t *testing.T) {

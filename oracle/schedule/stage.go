@@ -12,7 +12,7 @@ import (
 type Stage interface {
 	// Prepare makes the database what the statements leave in it, from nothing, with that many sessions at the case's level
 	// (Schedule.Level), and remembers it for Reset. Statements beyond a case's own setup may add columns and tables. What the server
-	// refuses is an error here. Preparing what is there already costs no more than Reset.
+	// refuses is an error here. There is a session 0 in any case. Preparing what is there already costs no more than Reset.
 	Prepare(ctx context.Context, setup []string, sessions int) error
 	// Reset brings the tables back to what Prepare made, and makes all sessions as new: no transactions, settings, locks or
 	// temporary tables are left.

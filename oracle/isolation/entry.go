@@ -83,8 +83,8 @@ func (n *entry) write(i int) {
 		if p.writer != t {
 			t.touched = append(t.touched, p)
 			putAt(n.c, p, said.prevO, 0)
-			// Engines let a write wait for the one that it replaces to commit, at every level.
-			n.know(p, said.prevW, true)
+			// Engines let a write wait for the one that it replaces to commit, at every level. Its own one it may have undone with this one.
+			n.know(p, said.prevW, !t.goesBy(said.prevW))
 			older(n.c, p)
 		}
 	}

@@ -243,7 +243,7 @@ func (c *Checker) adopt(t *txn) (revealed []*version) {
 			if v.writer != nil || v.is == live {
 				continue
 			}
-			if c.reveal(v, t, v.trusted()) {
+			if c.reveal(v, t, v.trusted(t)) {
 				revealed = append(revealed, v)
 			} else if v.is == dead {
 				c.dirtyReads(anomaly.G1a, v)
@@ -253,9 +253,10 @@ func (c *Checker) adopt(t *txn) (revealed []*version) {
 	return revealed
 }
 
-// trusted reports whether v was read at a level that shows committed versions only, or was replaced.
-func (v *version) trusted() bool {
-	if v.next != nil {
+// trusted reports whether v, of w, was read at a level that shows committed versions only, or another transaction replaced it. What w replaced itself it
+// may have undone together with that.
+func (v *version) trusted(w *txn) bool {
+	if v.next != nil && v.next.writer != w {
 		return true
 	}
 	return slices.ContainsFunc(v.readers, func(r reader) bool { return r.t.level != "" && r.t.level != product.ReadUncommitted })
@@ -304,12 +305,12 @@ func (c *Checker) installLimbo(t *txn) {
 		t.touched = append(t.touched, v)
 		if v.writer == nil && v.is == unknownWriter {
 			v.writer = t
-			seen = seen || v.trusted()
+			seen = seen || v.trusted(t)
 		}
 	}
 	for _, tok := range t.tokens {
 		for _, v := range c.pending[tok] {
-			seen = seen || v.trusted()
+			seen = seen || v.trusted(t)
 		}
 	}
 	if seen {

@@ -64,6 +64,9 @@ const two = `s1 t1 begin "read committed"; s2 t2 begin "read committed"
 const three = `s1 t1 begin "read committed"; s2 t2 begin "read committed"; s3 t3 begin "read committed"
 `
 
+const reading = `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; s3 t3 begin "read committed"
+`
+
 const tokens = `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"
 `
 
@@ -127,6 +130,10 @@ func TestAnomalies(t *testing.T) {
 		{"deleted afterwards", two + `t1 i x >1; t2 r x@1; t1 d x 1>2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]"},
 		{"undone by savepoint, not captured", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 undo 1; t1 w x >2; t1 commit; t2 commit`, "violation: G1a aborted read [1 2]"},
 		{"undone or replaced, not captured", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 stmt; t1 undo 2; t1 w x >2; t1 commit; t2 commit`, ""},
+		{"its own, not captured, replaced by itself, both undone", reading + `t1 w y 0>1; t1 stmt approximate; t1 d x 5!T1>6; t1 undo 2; t1 commit; t2 r x@0; t2 r y@1; t2 commit`, ""},
+		{"the same, committed last", reading + `t1 w y 0>1; t1 stmt approximate; t1 d x 5!T1>6; t1 undo 2; t2 r x@0; t2 r y@1; t2 commit; t1 commit`, ""},
+		{"its own, not captured, replaced by itself", reading + `t1 w y 0>1; t1 stmt approximate; t1 w x 5!T1>6; t1 commit; t2 r x@0; t2 r y@1; t2 commit`, "G-single read skew [1 2]"},
+		{"not captured, replaced by another", reading + `t1 w y 0>1; t1 stmt approximate; t1 stmt; t1 undo 3; t1 commit; t3 w x 5!T1>6; t3 commit; t2 r x@0; t2 r y@1; t2 commit`, "G-single read skew [1 2]"},
 		{"replaced, not captured, nothing undone", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 w x >2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]"},
 		{"intermediate, known from two readers", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t2 r x@1!T1; t2 commit; t1 commit; s3 t3 begin "read committed"; t3 r x@2!T1; t3 commit`,
 			"violation: G1b intermediate read [1 2]"},

@@ -100,14 +100,13 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	r.Events, r.Heard = x.events(), x.heard
 	switch {
 	case lost != nil && err == nil:
-		r.Trouble, r.Crashed = lost, true
+		r.stop(lost)
+	case err != nil && works && errors.Is(err, ErrCaseLimit):
+		r.stop(fmt.Errorf("%w: %w: %s", ErrSilent, err, still))
+	case err != nil && still != "":
+		r.stop(fmt.Errorf("%w: %s", err, still))
 	case err != nil:
-		r.Trouble = err
-		r.Crashed = outer.Err() == nil && !errors.Is(err, shell.ErrStuck) // the lock views could not be asked
-		r.Hung = errors.Is(err, ErrCaseLimit) && works || r.Crashed && errors.Is(err, context.DeadlineExceeded)
-		if still != "" {
-			r.Trouble = fmt.Errorf("%w: %s", err, still)
-		}
+		r.stop(err)
 	}
 }
 
@@ -284,9 +283,10 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	// A case that is given up in the middle of a look must not cost the connection.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 	defer cancel()
+	began := time.Now()
 	waits, err := x.lab.watcher.Look(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, unanswered(ctx, err, began, killLimit) // the lock views wait for nobody
 	}
 	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {

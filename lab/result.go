@@ -26,11 +26,8 @@ type Result struct {
 	Marks []string
 	// Backends are the server's numbers of the sessions, as lock views and histories have them.
 	Backends []uint64
-	// Crashed says that the server is gone, or ended a connection that nobody asked it to end.
-	Crashed bool
-	// Hung says that a step was with the server and did not wait there for anybody when the case had taken too long, or that the
-	// server did not even tell who waits.
-	Hung bool
+	// Crashed and Hung are Trouble's fate (FateOf); both are false after a time-out.
+	Crashed, Hung bool
 }
 
 // Session finds the session that the server knows by a number; -1 if it is none of the scenario's.

@@ -1,11 +1,11 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
@@ -27,11 +27,13 @@ var ErrCaseLimit = errors.New("the case took more than")
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
 	defer cancel()
-	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, tells)); err != nil {
-		return nil, err
+	began := time.Now()
+	err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, tells))
+	if err == nil {
+		err = l.begin(ctx, spec)
 	}
-	if err := l.begin(ctx, spec); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, unanswered(ctx, err, began, l.config.Case)
 	}
 	r := &Result{Permutation: p}
 	for i := range spec.Sessions {
@@ -47,7 +49,6 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 			}
 		}
 	}
-	var err error
 	if r.Invariants, err = ReadBefore(ctx, l.side, l.config.Invariants); err != nil {
 		return nil, err
 	}
@@ -58,16 +59,18 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	l.execute(ctx, spec, p, r)
 	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
+	limit := l.config.Case
 	if r.Trouble != nil { // the next case may use the database all the same
+		limit = killLimit
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 	}
+	began = time.Now()
 	if err := l.tearDown(ctx, spec, r); err != nil {
-		r.Trouble, r.Crashed = cmp.Or(r.Trouble, err), true
+		r.stop(unanswered(ctx, err, began, limit)) // no step is under way any more
 	}
 	if r.Trouble != nil {
-		r.Hung = r.Hung || r.Crashed && (errors.Is(r.Trouble, ErrCaseLimit) || errors.Is(r.Trouble, context.DeadlineExceeded))
 		l.current, l.contents = nil, nil
 	}
 	return r, nil
@@ -133,9 +136,11 @@ func has(s *scenario.Session, text func(sql string) bool) bool {
 // setUp executes the setup blocks, unless begin has brought back what they did.
 func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func()) error {
 	if !l.is(spec) {
+		began := time.Now()
 		for i := range spec.Setup {
 			b := &spec.Setup[i]
 			if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
+				err = unanswered(ctx, err, began, l.config.Case)
 				return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
 			}
 		}

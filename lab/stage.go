@@ -41,9 +41,6 @@ func NewStage(l *Lab, version string, describe Describe) *Stage {
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
 const stageLimit = 10 * time.Second
 
-// ErrStays says that the server did not end a session although it was asked to, and got as long as it ever gets.
-var ErrStays = errors.New("the session hangs")
-
 // Prepare implements schedule.Stage.
 func (s *Stage) Prepare(ctx context.Context, setup []string, sessions int) error {
 	s.spec = &scenario.Spec{Name: "stage"}
@@ -61,12 +58,14 @@ func (s *Stage) Reset(ctx context.Context) error {
 	if s.spec == nil {
 		return errors.New("reset a stage: it was not prepared")
 	}
+	began := time.Now()
 	// Sessions first: what they hold open keeps tables from being reset.
-	if err := s.lab.ready(ctx, s.spec, s.plain); err != nil {
-		return err
+	err := s.lab.ready(ctx, s.spec, s.plain)
+	if err == nil {
+		err = s.lab.begin(ctx, s.spec)
 	}
-	if err := s.lab.begin(ctx, s.spec); err != nil {
-		return err
+	if err != nil {
+		return unanswered(ctx, err, began, stageLimit)
 	}
 	return s.lab.setUp(ctx, s.spec, &Result{}, func() {})
 }

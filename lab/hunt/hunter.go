@@ -383,7 +383,10 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level product.
 	if fate := h.Fate(ctx, d, err); fate != "" {
 		return h.crashed(ctx, spec, level, d, fate)
 	}
-	if h.fails++; h.fails == mostFails {
+	if !panel.TimeOut(err) { // a slow case says nothing of the next one
+		h.fails++
+	}
+	if h.fails == mostFails {
 		return err
 	}
 	h.Options.Log.Error().Str("engine", h.o.Engine).Err(err).Msg("a case could not be judged; it is kept in broken/")

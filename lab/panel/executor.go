@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
-	"syscall"
 	"time"
 
 	"wirecheck/answer"
@@ -113,7 +111,8 @@ func (a *Executor) Bounded(ctx context.Context) (context.Context, context.Cancel
 
 var errJudgedLimit = errors.New("the case and its oracles took more than")
 
-// Fate says what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing if it lives.
+// Fate says what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing if it lives. What an
+// error tells, lab.FateOf says; a private server is asked, too.
 func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 	switch {
 	case err == nil && d.Hung:
@@ -128,22 +127,24 @@ func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 		return oracle.NameCrash
 	default:
 	}
-	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, lost) { // a server may live although one of its processes crashed (PostgreSQL)
-			return oracle.NameCrash
-		}
+	switch lab.FateOf(err) {
+	case lab.Ended:
+		return oracle.NameCrash
+	case lab.Hangs:
+		return oracle.NameHang
 	}
 	switch alive := a.Instance.Answers(ctx); {
-	case errors.Is(err, lab.ErrStays), alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
-		// A connection does not answer, or holds locks and does not go on. If it is an oracle that is slow, the crash oracle alone does not find
-		// it again.
-		return oracle.NameHang
-	case alive == nil:
+	case alive == nil: // it may be the case that took long, or an oracle
 		return ""
 	case errors.Is(alive, context.DeadlineExceeded):
 		return oracle.NameHang
 	}
 	return oracle.NameCrash
+}
+
+// TimeOut reports whether the time of a case, or that of its oracles, ended it.
+func TimeOut(err error) bool {
+	return errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)
 }
 
 // Restart starts the private server again. To a server that is not private it only connects again.

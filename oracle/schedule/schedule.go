@@ -34,7 +34,7 @@ type Schedule struct {
 	// ended, or ended a connection that nobody asked it to end.
 	Trouble string
 	Crashed bool
-	// Hung says that the server did not answer for longer than a case may take, and that nobody was seen to keep it from it.
+	// Hung says that the server gave no answer for long to what waits for nobody; Crashed is false then.
 	Hung bool
 	// Marks say why another execution of the same may go differently.
 	Marks []string

@@ -378,9 +378,14 @@ func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.
 			return v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
 		})
 	}
+	released := func(id int) bool { // it was there, and the scan let go of it: it did not match, and nobody held it
+		v, _ := row(id).birth()
+		there := v.tx == initial || c.txs[v.tx].End < st.Sent
+		return kind != product.Update && there && !held(id) && !slices.Contains(then, id)
+	}
 	switch {
-	case !slices.ContainsFunc(skipped, func(id int) bool { return !insertedSince(id) }):
-		if kind != product.Update && slices.ContainsFunc(skipped, sibling) {
+	case !slices.ContainsFunc(skipped, func(id int) bool { return !insertedSince(id) && !released(id) }):
+		if kind != product.Update && slices.ContainsFunc(skipped, func(id int) bool { return insertedSince(id) && sibling(id) }) {
 			return product.TornInsert
 		}
 		return product.NoGapLocks

@@ -544,6 +544,30 @@ func TestHistories(t *testing.T) {
 			B@2: DELETE FROM t -> 2
 			final: 0|0`,
 			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row that did not match and that nobody held was changed behind the scan", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: DELETE FROM t WHERE b = 5 -> 1
+			final: 1|5`,
+			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row that did not match and that another transaction held", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 -> 2
+			A: UPDATE t SET b = 5 -> 2
+			A: COMMIT
+			B@2: DELETE FROM t WHERE b = 5 -> 1
+			final: 1|5`,
+			[]at{{"mariadb", "rc ru", "violation: row moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row that matched all the time", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: DELETE FROM t WHERE b = 0 OR b = 5 -> 1
+			final: 1|5`,
+			[]at{{"mariadb", "rc ru", "violation: row moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
 		{"one of two rows that a transaction inserted, and not the other one", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 0) -> 1

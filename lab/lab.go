@@ -105,6 +105,9 @@ func (l *Lab) Thorough(on bool) {
 	}
 }
 
+// Forget has the next case set up afresh, even if the database is in the state that its setup leaves.
+func (l *Lab) Forget() { l.current, l.contents = nil, nil }
+
 // do executes one step.
 func (s *session) do(ctx context.Context, sql string) (answer.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)

@@ -207,7 +207,9 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 	if err != nil {
 		return nil, nil, err
 	}
-	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle }, false)()
+	caused := f.Difference != nil && f.Difference.Cause != "" // others may explain it by what the vendor documents
+	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle || caused && !j.Single }, false)()
+	b.Forget() // the folder's case is executed from its setup
 	d, err := b.Run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, nil, err
@@ -218,7 +220,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 	}
 	for _, v := range d.Rulings {
 		for i := range v.Findings {
-			if g := &v.Findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
+			if g := &v.Findings[i]; g.Oracle == f.Oracle && g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
 				return g, s, nil
 			}
 		}

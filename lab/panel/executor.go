@@ -164,15 +164,26 @@ func (a *Executor) Restart(ctx context.Context) error {
 }
 
 // Shows executes a case and reports whether it shows the same finding as another case did: the same oracle, class, name and kind, by
-// the same rule.
+// the same rule. A finding whose cause is known must stand when the other oracles of schedules judge, too: they may explain it by what the
+// vendor documents.
 func (a *Executor) Shows(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
+	shows, err := a.shows(ctx, spec, level, f, in, func(j Judge) bool { return j.Name == f.Oracle })
+	others := func(j Judge) bool { return !j.Single && j.Name != f.Oracle }
+	if !shows || err != nil || f.Difference == nil || f.Difference.Cause == "" || !slices.ContainsFunc(a.Selection.Judges, others) {
+		return shows, err
+	}
+	return a.shows(ctx, spec, level, f, in, func(j Judge) bool { return j.Name == f.Oracle || others(j) })
+}
+
+// shows is Shows, with the judges to keep.
+func (a *Executor) shows(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding, in *scenario.Spec, keep func(Judge) bool) (bool, error) {
 	within, cancel := a.Bounded(ctx)
 	defer cancel()
 	d, err := &Judgement{}, error(nil)
 	if b, e := a.At(within, level); e != nil {
 		err = e
 	} else {
-		defer b.Only(func(j Judge) bool { return j.Name == f.Oracle }, false)()
+		defer b.Only(keep, false)()
 		defer func() { b.Attempts = Attempts }()
 		b.Attempts = 0
 		d, err = b.Run(within, spec, spec.Permutations[0])

@@ -314,38 +314,67 @@ func endured(ctx context.Context, j Judge, s *schedule.Schedule, stage interface
 	return v, nil
 }
 
-// confirm executes the case again, from a thorough reset, and counts how often the findings are there again.
+// confirm executes the case again, from a thorough reset, and counts how often the findings are there again. Where that is not each time, the
+// setup is executed afresh for each of as many executions, and these count: a reset may miss what the setup does.
 func (b *Panel) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j Judge, v *schedule.Verdict) error {
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
+	alive, err := b.repeat(ctx, spec, p, j, v.Findings, func() {})
+	if err != nil || !alive {
+		return err
+	}
+	var doubtful []oracle.Finding
+	for _, f := range v.Findings {
+		if f.Difference.Flaky {
+			f.Difference.Attempts, f.Difference.Reproduced = 0, 0
+			doubtful = append(doubtful, f)
+		}
+	}
+	if len(doubtful) > 0 {
+		_, err = b.repeat(ctx, spec, p, j, doubtful, b.Forget)
+	}
+	return err
+}
+
+// Forget has the next cases set up afresh.
+func (b *Panel) Forget() {
+	b.lab.Forget()
+	for _, l := range b.extra {
+		l.Forget()
+	}
+}
+
+// repeat executes a case again as often as Attempts says, and counts in the findings how often they are there. It ends early if the server does.
+func (b *Panel) repeat(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j Judge, findings []oracle.Finding, before func()) (alive bool, err error) {
 	for range b.Attempts {
+		before()
 		r, err := b.Again(ctx, spec, p)
 		if err != nil {
-			return err
+			return false, err
 		}
 		s, err := b.primary.Schedule(spec, r)
 		if err != nil {
-			return err
+			return false, err
 		}
 		again := schedule.Verdict{}
-		if r.Trouble == nil && !r.Crashed {
+		if r.Trouble == nil {
 			if again, err = b.ask(ctx, spec, j, s); err != nil {
-				return err
+				return false, err
 			}
 		}
-		for i := range v.Findings {
-			d := v.Findings[i].Difference
+		for i := range findings {
+			d := findings[i].Difference
 			d.Attempts++
-			if slices.ContainsFunc(again.Findings, func(f oracle.Finding) bool { return f.ID == v.Findings[i].ID }) {
+			if slices.ContainsFunc(again.Findings, func(f oracle.Finding) bool { return f.ID == findings[i].ID }) {
 				d.Reproduced++
 			}
 			d.Flaky = d.Reproduced < d.Attempts
 		}
 		if r.Crashed || r.Hung {
-			return nil // the others are not reproduced either
+			return false, nil // the others are not reproduced either
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // stage opens a database of an oracle's own when it is first asked for.

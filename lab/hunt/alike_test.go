@@ -98,6 +98,15 @@ func TestSameQuery(t *testing.T) {
 			t.Errorf("%s: the bug of IFNULL %v", query, got)
 		}
 	}
+	row := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: hallmarks(spec(setup), []string{"SELECT 0 FROM t WHERE (ROW(1,1) = ROW(1,NULL)) IS NULL"})}
+	for query, want := range map[string]bool{
+		"SELECT * FROM t WHERE ((a, a) = (FALSE, TRUE)) IS NULL": true, "SELECT * FROM t WHERE ((a, 1) <> ROW(a, 1)) IS NULL": true,
+		"SELECT * FROM t WHERE (LEFT(a, 1) = 1) IS NULL": false, "SELECT * FROM t WHERE (a = 1) IS NULL": false, "SELECT * FROM t WHERE (a IN (1, 2)) IS NULL": false,
+	} {
+		if got := row.same(finding("tlp", oracle.TLP), hallmarks(spec(setup), []string{query})); got != want {
+			t.Errorf("%s: the bug of ROW %v", query, got)
+		}
+	}
 	marks := hallmarks(spec(setup), []string{query})
 	b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: marks}
 	if !b.same(finding("norec", oracle.NoREC), marks) || b.same(finding("radar", oracle.Radar), marks) {

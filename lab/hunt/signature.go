@@ -106,6 +106,9 @@ var hallmark = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|
 	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
 	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|SOME|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
 
+// rows are row constructors without the word ROW: a list in parentheses that is compared, and no arguments of a function.
+var rows = regexp.MustCompile(`(?i)(?:[=<>!(,]|\b(?:WHERE|AND|OR|NOT|ON|HAVING|WHEN|THEN|SELECT))\s*\([^()]*,[^()]*\)\s*(?:[=<>!]|\b(?:NOT|IN|IS)\b)`)
+
 // hallmarks are the features of a case's setup and of statements, sorted.
 func hallmarks(spec *scenario.Spec, statements []string) []string {
 	features := map[string]bool{}
@@ -116,6 +119,9 @@ func hallmarks(spec *scenario.Spec, statements []string) []string {
 				word = "all" // one quantifier is the other one of the opposite
 			}
 			features[where+word] = true
+		}
+		if rows.MatchString(sql) {
+			features[where+"row("] = true
 		}
 	}
 	for _, b := range spec.Setup {

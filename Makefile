@@ -4,6 +4,7 @@
 # make test-apps the example applications of testdata/apps in Go, JavaScript and Python, with ORMs from the registries
 # make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
 # make cases     what each oracle says of the known cases on every engine, as Markdown (docs/lab/cases.md)
+# make exam      WriteCheck's exam, as far as its bugs are known and run here, as Markdown (docs/lab/exam.md)
 # make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/lab/mutation.md); hours
 # make coverage  what share of the statements of real ORMs is seen exactly, as Markdown (docs/lab/coverage.md); needs python3-django,
 #                python3-sqlalchemy, python3-psycopg2, python3-pymysql, python3-mysqldb and npm; names what is missing
@@ -31,7 +32,7 @@ RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./la
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build release demo test test-engines test-apps test-mysql hermitage mutation cases coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -94,6 +95,9 @@ cases:
 	@$(MAKE) --no-print-directory build >&2
 	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format markdown \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
+
+exam:
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -count=1 -timeout 20m -v -run TestExam ./lab/panel
 
 # The tables are on standard output, what was missed and what was found without a fault among the test's lines. SEED gives other cases.
 FAULTS ?= 200

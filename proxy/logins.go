@@ -13,6 +13,8 @@ import (
 // place that lets us wait for its answer, or has tried to log in for long. So a flood of silent clients is cleared at its own
 // cost, and clients that answer get in. As long as there are places, slow clients have all the time that the server gives
 // them.
+//
+// A waiting client that has gone holds a descriptor, a goroutine and one of the bounded places to wait, so we look for such clients as others come.
 type logins struct {
 	most     int
 	patience time.Duration // how long a client may let us wait while others wait for its place
@@ -20,6 +22,7 @@ type logins struct {
 	mu      sync.Mutex // guards what follows, and the logins' own fields
 	places  []*login   // those that log in
 	waiting []*login   // those without a place, in the order in which they came
+	came    int        // clients since we last looked who of those that wait is gone
 	oldest  bool       // the next place is for the one that has waited longest
 	timer   *time.Timer
 }
@@ -50,7 +53,11 @@ const (
 func (l *logins) enter(end func(), left func() bool, over <-chan struct{}, limit time.Duration) *login {
 	one := &login{end: end, left: left, ready: make(chan struct{})}
 	l.mu.Lock()
-	if l.waiting = append(l.waiting, one); len(l.waiting) > l.most*waitingFactor {
+	l.waiting = append(l.waiting, one)
+	if l.came++; l.came >= max(l.most, len(l.waiting)/2) { // so that each client costs three looks at most
+		l.sweep()
+	}
+	if len(l.waiting) > l.most*waitingFactor {
 		l.refuse(0)
 	}
 	l.serve()
@@ -106,6 +113,18 @@ func (l *logins) refuse(i int) {
 	l.waiting = slices.Delete(l.waiting, i, i+1)
 	one.gone = true
 	close(one.ready)
+}
+
+// sweep ends the waiting of those that are gone. l.mu is held.
+func (l *logins) sweep() {
+	l.came = 0
+	l.waiting = slices.DeleteFunc(l.waiting, func(one *login) bool {
+		one.gone = one.left()
+		if one.gone {
+			close(one.ready)
+		}
+		return one.gone
+	})
 }
 
 // next finds who gets the next place: by turns the one that came last, who is there most likely, and the one that has waited longest. It passes over those

@@ -97,6 +97,57 @@ func TestLoginsBounded(t *testing.T) {
 	}
 }
 
+// TestLoginsSwept: while each place is taken, clients that come and go do not pile up, and nobody who waits has to go for them.
+func TestLoginsSwept(t *testing.T) {
+	const most = 4
+	l := &logins{most: most, patience: time.Hour}
+	c := crowd{t, l}
+	for range most {
+		<-c.come().entered
+	}
+	var stay []*client
+	for range most {
+		stay = append(stay, c.come())
+	}
+	gone := make(chan *login, 2*most*waitingFactor)
+	last := new(atomic.Bool)
+	for range cap(gone) {
+		one := new(atomic.Bool)
+		l.mu.Lock()
+		came := l.came
+		l.mu.Unlock()
+		go func() { gone <- l.enter(func() {}, one.Load, t.Context().Done(), time.Hour) }()
+		for now := came; now == came; { // until it has come
+			runtime.Gosched()
+			l.mu.Lock()
+			now = l.came
+			l.mu.Unlock()
+		}
+		last.Store(true) // it goes when another one has come
+		last = one
+		if n := c.waiting(); n > 3*most {
+			t.Fatalf("%d wait, and %d of them are there", n, most+1)
+		}
+	}
+	last.Store(true)
+	for i, one := range stay {
+		if len(one.entered) > 0 {
+			t.Errorf("client %d had to go for clients that are gone", i)
+		}
+	}
+	l.mu.Lock()
+	l.sweep()
+	l.mu.Unlock()
+	for range cap(gone) {
+		if <-gone != nil {
+			t.Fatal("a client that is gone got a place")
+		}
+	}
+	if n := c.waiting(); n != most {
+		t.Errorf("%d wait, and %d of them are there", n, most)
+	}
+}
+
 // TestLoginsTurns: those that come later, in whatever number, do not keep one from a place that came before, nor it the last one.
 func TestLoginsTurns(t *testing.T) {
 	c := crowd{t, &logins{most: 1, patience: time.Hour}}

@@ -113,6 +113,8 @@ var mysqlOwn = []string{"information_schema", "mysql", "performance_schema", "sy
 var innodbErrors = []ErrorRow{
 	{[]string{"1213"}, aborting(deadlock)}, // InnoDB, and the metadata locks
 	{[]string{"3058"}, deadlock},           // GET_LOCK: nothing is rolled back
+	// A table was truncated or altered behind the snapshot (MySQL manual, 17.7.2.3: "please retry transaction"). The transaction goes on.
+	{[]string{"1412"}, serialization},
 	// Only the statement is rolled back unless innodb_rollback_on_timeout is on, which the backend asks for.
 	{[]string{"1205"}, ErrorClass{Reason: answer.ReasonLockTimeout, Retry: true}},
 	{[]string{"1206"}, aborting(ErrorClass{Reason: answer.ReasonOther})}, // the lock table is full

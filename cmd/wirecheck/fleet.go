@@ -55,7 +55,7 @@ func (f *fleetFlags) open(ctx context.Context, c *common, kind string) (*bus.Bus
 }
 
 // fleetSettings are the flags of a hunt that all hunters of a fleet have in common.
-var fleetSettings = []string{"seed", "oracle", "level", "duration", "cases", "limit", "orders", "group", "steer", "queries", "reduction", "tries",
+var fleetSettings = []string{"seed", "oracle", "level", "duration", "cases", "limit", "orders", "group", "steer", "queries", "definitions", "reduction", "tries",
 	"tables", "columns", "rows", "transactions", "statements", "exclude", "include"}
 
 // settle gives the flags the values that the fleet's first process has. One that says another value is an error.

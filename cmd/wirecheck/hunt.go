@@ -80,6 +80,7 @@ the server refused most statements.`,
 	flags.IntVar(&o.Limits.Rows, "rows", o.Limits.Rows, "at most this many rows in a table")
 	flags.IntVar(&o.Limits.Transactions, "transactions", o.Limits.Transactions, "at most this many transactions in a case")
 	flags.IntVar(&o.Limits.Statements, "statements", o.Limits.Statements, "at most this many statements in a transaction")
+	flags.IntVar(&o.Limits.Definitions, "definitions", 25, "share of databases, in percent, on which sessions change definitions too; not on TiDB")
 	flags.StringSliceVar(&o.Limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
 	flags.StringSliceVar(&o.Limits.Include, "include", nil, "features that hunt generates on demand only")
 	fleet.flags(flags)

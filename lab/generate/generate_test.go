@@ -243,6 +243,37 @@ func TestExcludeAny(t *testing.T) {
 	}
 }
 
+// TestDefinitions: a share of databases has cases that change definitions; the cases of the others are those without a share.
+func TestDefinitions(t *testing.T) {
+	limits := generate.DefaultLimits()
+	with := limits
+	with.Definitions = 25
+	for _, d := range generate.Dialects() {
+		groups, seen := 0, map[string]bool{}
+		for n := range 400 {
+			share, plain := newGenerator(t, d, with.ForGroup(n), uint64(n)).Case(), newGenerator(t, d, limits.ForGroup(n), uint64(n)).Case()
+			if len(with.ForGroup(n).Include) > 0 {
+				groups++
+				for _, f := range share.Features {
+					seen[f] = true
+				}
+				continue
+			}
+			if diff := cmp.Diff(printed(t, uint64(n), plain), printed(t, uint64(n), share)); diff != "" {
+				t.Fatalf("%s, database %d: the share changes it:\n%s", d, n, diff)
+			}
+		}
+		if groups != 100 {
+			t.Errorf("%s: %d of 400 databases", d, groups)
+		}
+		for _, f := range []string{"ddl-index", "ddl-drop-index", "ddl-add-column", "admin-analyze"} {
+			if !seen[f] {
+				t.Errorf("%s: no %s", d, f)
+			}
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		dialect generate.Dialect

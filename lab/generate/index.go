@@ -2,8 +2,21 @@ package generate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 )
+
+var indexName = regexp.MustCompile(`^CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)`)
+
+// indexesOf gives the names of a table's indexes that the setup creates by statements of their own.
+func (db *Database) indexesOf(t *Table) (names []string) {
+	for _, st := range db.Setup {
+		if m := indexName.FindStringSubmatch(st.SQL); m != nil && m[2] == t.Name {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
 
 // indexes makes secondary indexes of a table.
 func (g *definer) indexes(db *Database, t *Table, left *int) {

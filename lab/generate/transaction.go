@@ -91,7 +91,7 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 		return &Transaction{Statements: []Statement{st}}
 	}
 	if !explicit && !write {
-		if st, made := g.ddl(table()); made {
+		if st, made := g.ddl(db, table()); made {
 			return &Transaction{Statements: []Statement{st}}
 		}
 	}
@@ -170,8 +170,8 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 // autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").
 const autocommitOff = "SET autocommit = 0"
 
-// ddl may make a statement that changes the definition of the table.
-func (g *Generator) ddl(t *Table) (st Statement, made bool) {
+// ddl may make a statement that changes the definition of the table, or what the optimizer knows of it.
+func (g *Generator) ddl(db *Database, t *Table) (st Statement, made bool) {
 	g.begin(KindSchema)
 	switch {
 	case g.use("ddl-index", rarely):
@@ -181,9 +181,25 @@ func (g *Generator) ddl(t *Table) (st Statement, made bool) {
 		}
 		t.indexes++
 		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g.intn, columns).Name), []string{t.Name}), true
+	case g.use("ddl-drop-index", rarely):
+		names := db.indexesOf(t)
+		if len(names) == 0 {
+			return Statement{}, false
+		}
+		sql := "DROP INDEX " + oneOf(g.intn, names)
+		if g.grammar.mysql {
+			sql += " ON " + t.Name
+		}
+		return g.end(sql, []string{t.Name}), true
 	case g.use("ddl-add-column", rarely):
 		t.added++
 		return g.end(fmt.Sprintf("ALTER TABLE %s ADD COLUMN d%d INT DEFAULT 1", t.Name, t.added), []string{t.Name}), true
+	case g.use("admin-analyze", rarely):
+		sql := "ANALYZE "
+		if g.grammar.mysql {
+			sql += "TABLE "
+		}
+		return g.end(sql+t.Name, []string{t.Name}), true
 	case !t.Referenced && g.use("ddl-truncate", rarely):
 		return g.end("TRUNCATE TABLE "+t.Name, []string{t.Name}), true
 	}

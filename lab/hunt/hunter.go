@@ -89,6 +89,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	if h.Instance.Engine.Lab.Undisturbed != "" && !o.Limits.Defines() {
+		h.o.Limits.Definitions = 0 // each definition would cost a hundred times what it costs otherwise, and so would each setup
+	}
 	if h.levels, err = panel.Levels(h.Instance.Engine, o.Levels, &scenario.Spec{}); err != nil {
 		return nil, err
 	}
@@ -206,7 +209,7 @@ func random(seed uint64, n int) func(int) int {
 
 // database makes a database, and a generator for cases on it.
 func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
-	g, err := generate.New(generate.Dialect(h.Instance.Engine.Name), h.o.Limits, random(h.Options.Seed, base.Group|base.Attempt<<40))
+	g, err := generate.New(generate.Dialect(h.Instance.Engine.Name), h.o.Limits.ForGroup(base.Group), random(h.Options.Seed, base.Group|base.Attempt<<40))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,6 +50,8 @@ type Coverage struct {
 	// Stale counts reads of versions that a transaction had replaced which is forgotten: the anomaly that such a read may belong to is not
 	// found (Options.Keep).
 	Stale int `json:"stale,omitempty"`
+	// Far counts searches for a cycle that ended at their limit and had found nothing till then (maxFar).
+	Far int `json:"far,omitempty"`
 	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
@@ -144,6 +146,9 @@ func (v Coverage) String() string {
 	}
 	for _, what := range slices.Sorted(maps.Keys(v.Contradictions)) {
 		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
+	}
+	if v.Far > 0 {
+		fmt.Fprintf(&b, "; %s of many transactions not looked for to the end", prose.Count(v.Far, "cycle"))
 	}
 	say(v.Requests, "request", " judged")
 	say(v.Possible, "possible finding", " between requests (--possible shows them)")
@@ -252,6 +257,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Partial -= before.Partial
 	v.Forgotten -= before.Forgotten
 	v.Stale -= before.Stale
+	v.Far -= before.Far
 	v.Contradictions = maps.Clone(v.Contradictions)
 	for what, n := range before.Contradictions {
 		v.Contradictions[what] -= n

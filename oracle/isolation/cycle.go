@@ -97,6 +97,8 @@ type graph struct {
 	ahead []visit   // queues of walk
 	back  []visit
 	near  int // maxNear
+	spent int // visits of all searches
+	grant int // maxSpent
 
 	commuted  bool   // there is an edgeRow
 	backward  bool   // an edge other than rw led to a transaction that had ended before its beginning did
@@ -220,6 +222,23 @@ func (c *Checker) search(session uint64) {
 // find what is reported.
 const maxNear = 256
 
+// A search for the shortest cycle may visit all that came behind what its transaction missed. Where one read of a hundred is stale, all searches together
+// would take a time that grows with the square of the history's length. So there is a limit to what they visit: once maxSpent visits and as many
+// as freeVisits for each transaction are spent, one search ends after maxFar visits, and Coverage.Far counts it if it found nothing till then.
+const (
+	maxSpent   = 1 << 25
+	freeVisits = 16
+	maxFar     = 1024
+)
+
+// far is how many visits the next search may take, behind so many transactions.
+func (g *graph) far(txns int) int {
+	if g.spent > g.grant+freeVisits*txns {
+		return maxFar
+	}
+	return unbounded
+}
+
 // classes reports the shortest cycle through s of each class, most severe first, and whether there is any cycle. A cycle over all the transactions of a
 // more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther).
 func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (found bool) {
@@ -228,13 +247,17 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (fo
 	if any == nil && whole {
 		return false
 	}
+	far := c.far(c.coverage.Transactions)
 	var had [][]step
 	for _, cl := range classWalks {
-		best, bound := []step(nil), unbounded
+		best, bound := []step(nil), far
 		if len(had) > 0 {
 			bound = maxFurther
 		} else if any == nil && cl.class == anomaly.GNonadjacent {
-			if any = c.walk(s, all, unbounded); any == nil {
+			if any, whole = c.look(s, &all, far); any == nil {
+				if !whole {
+					c.coverage.Far++
+				}
 				return false
 			}
 		}
@@ -261,6 +284,9 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (fo
 		}
 		had = append(had, best)
 		c.report(best, cl.class, suffix, mask, session)
+	}
+	if len(had) == 0 && far != unbounded {
+		c.coverage.Far++
 	}
 	return true
 }

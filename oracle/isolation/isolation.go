@@ -184,7 +184,7 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost = lost{}
 	}
-	c.dependencies, c.near = opts.Dependencies, maxNear
+	c.dependencies, c.near, c.grant = opts.Dependencies, maxNear, maxSpent
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()

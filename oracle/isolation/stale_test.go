@@ -3,8 +3,11 @@ package isolation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"wirecheck/oracle/level"
 )
 
 // staleHistory has a read of the first version of a row after n other transactions, if stale is set, and of the last one otherwise.
@@ -87,5 +90,38 @@ func TestComplete(t *testing.T) {
 	}
 	if complete == 0 || not == 0 {
 		t.Errorf("%d histories are complete and %d are not: the test has lost its force", complete, not)
+	}
+}
+
+// TestFar: once the searches have spent what they may, they end early, and what they did not find is counted; near cycles are still found.
+func TestFar(t *testing.T) {
+	// ring has a stale read that closes a cycle over so many transactions, each of which read what the one before wrote.
+	ring := func(n int) string {
+		var b strings.Builder
+		b.WriteString("s1 t1 begin \"serializable\"; t1 w x 0>1, w c.z1 >1; t1 commit\n")
+		for i := 2; i < n; i++ {
+			fmt.Fprintf(&b, "s2 t%d begin \"serializable\"; t%d r c.z%d@1; t%d w c.z%d >1; t%d commit\n", i, i, i-1, i, i, i)
+		}
+		fmt.Fprintf(&b, "s3 t%d begin \"serializable\"; t%d r c.z%d@1 x@0; t%d commit\n", n, n, n-1, n)
+		return b.String()
+	}
+	for _, test := range []struct{ length, grant, found, far int }{
+		{2 * maxFar, maxSpent, 1, 0},
+		{2 * maxFar, -freeVisits * 10 * maxFar, 0, 1},
+		{maxFar / 4, -freeVisits * 10 * maxFar, 1, 0},
+	} {
+		c := New(Options{Keep: -1, Levels: true})
+		c.grant = test.grant
+		for _, e := range parse(t, ring(test.length)) {
+			c.Add(&e)
+		}
+		v := c.Coverage()
+		if len(c.Summary()) != test.found || v.Far != test.far || strings.Contains(v.String(), "not looked for to the end") != (test.far > 0) {
+			t.Errorf("%+v: %d findings, %s", test, len(c.Summary()), v)
+		}
+		verdicts := Levels(c).Judge()
+		if i := slices.IndexFunc(verdicts, func(v level.Verdict) bool { return v.Level == "PL-3" }); verdicts[i].State != level.Broken {
+			t.Errorf("%+v: PL-3 is %v", test, verdicts[i].State)
+		}
 	}
 }

@@ -132,7 +132,32 @@ func TestAdviseSerial(t *testing.T) {
 	buy := []string{"SET n = n - 1 WHERE item = 1", "SELECT n FROM stock WHERE item = 1 FOR UPDATE"}
 	for engine, want := range map[string]map[string]expectation{
 		"postgres": {"buy": {"lost update", "repeatable read", buy}, "visit": {"", "read committed", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
-		"mariadb":  {"buy": {"lost update", "snapshot", buy}, "visit": {"", "read uncommitted", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
+		"mariadb": {"buy": {"lost update", "snapshot", buy}, "visit": {"", "read uncommitted", nil},
+			"book": {"write skew", "serializable", []string{"UNIQUE INDEX", "hour = 9 FOR UPDATE"}}},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			expect(t, advised(t, engine, exitFound, schema, serially(requests...)), want)
+		})
+	}
+}
+
+// TestAdviseOrm advises on what an ORM sends, one request after the other: doctors who leave when enough others are on call, which a lock of the counted rows
+// prevents, and tags that are made where there is none, between savepoints with numbers.
+func TestAdviseOrm(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE doctor (id INT PRIMARY KEY, on_call BOOLEAN);\nCREATE TABLE tag (name VARCHAR(20));\nINSERT INTO doctor VALUES (1, true), (2, true), (3, true);\n"
+	var requests [][]string
+	for i, name := range []string{"red", "blue"} {
+		requests = append(requests,
+			transaction("leave", "SELECT COUNT(*) AS n FROM doctor WHERE doctor.on_call", fmt.Sprintf("SELECT id, on_call FROM doctor WHERE doctor.id = %d LIMIT 21", i+1), fmt.Sprintf("UPDATE doctor SET on_call = false WHERE doctor.id = %d", i+1)),
+			transaction("return", fmt.Sprintf("UPDATE doctor SET on_call = true WHERE doctor.id = %d", i+1)),
+			transaction("tag", fmt.Sprintf("SELECT name FROM tag WHERE tag.name = '%s' LIMIT 21", name), fmt.Sprint("SAVEPOINT s_", i), fmt.Sprintf("INSERT INTO tag (name) VALUES ('%s')", name), fmt.Sprint("RELEASE SAVEPOINT s_", i)))
+	}
+	for engine, want := range map[string]map[string]expectation{
+		"postgres": {"leave": {"lost update, write skew", "serializable", []string{"FROM (SELECT * FROM doctor WHERE doctor.on_call FOR UPDATE) AS"}}, "return": {"", "read committed", nil}, "tag": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
+		"mariadb": {"leave": {"lost update, write skew", "serializable", []string{"doctor.on_call FOR UPDATE"}}, "return": {"", "read uncommitted", nil},
+			"tag": {"write skew", "serializable", []string{"UNIQUE INDEX", "LIMIT 21 FOR UPDATE"}}},
 	} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

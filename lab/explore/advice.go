@@ -249,7 +249,7 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 	word, n, shown := "DEADLOCK", 0, own.Shown
 	switch {
 	case own.Wrong > 0:
-		word, n = "ANOMALY: "+strings.ToUpper(strings.Join(shown.Found, ", ")), own.Wrong
+		word, n = "ANOMALY: "+strings.ToUpper(own.names()), own.Wrong
 	case own.Possible > 0:
 		shown = own.Maybe
 		word, n = "possible: "+strings.Join(shown.Found, ", "), own.Possible
@@ -305,7 +305,7 @@ func (o *Outcome) String() string {
 	var parts []string
 	switch {
 	case o.Wrong > 0:
-		parts = append(parts, fmt.Sprintf("%s in %d of %d", strings.Join(o.Shown.names(), ", "), o.Wrong, o.Tried))
+		parts = append(parts, fmt.Sprintf("%s in %d of %d", o.names(), o.Wrong, o.Tried))
 	case o.Possible > 0:
 	case o.All:
 		parts = append(parts, fmt.Sprintf("nothing goes wrong in all %d", o.Tried))
@@ -337,13 +337,8 @@ func texts(list []*Proof) (words []string) {
 	return words
 }
 
-// names are what was found; of an execution that nobody named: that something goes wrong.
-func (w *WrongRun) names() []string {
-	if w == nil {
-		return []string{"wrong"}
-	}
-	return w.Found
-}
+// names are what was found; of executions that nobody named: that something goes wrong.
+func (o *Outcome) names() string { return cmp.Or(strings.Join(o.Found, ", "), "wrong") }
 
 // left says what was not tried.
 func (a *Advice) left(w io.Writer) {

@@ -62,7 +62,7 @@ func TestAdviceForms(t *testing.T) {
 func TestThree(t *testing.T) {
 	a := advice()
 	a.Pairs[1].Levels[1] = &Outcome{Level: "serializable", Tried: 2, All: true}
-	bad := &Outcome{Level: "serializable", Tried: 120, Wrong: 2, Shown: &WrongRun{Found: []string{"G2-item"}}}
+	bad := &Outcome{Level: "serializable", Tried: 120, Wrong: 2, Shown: &WrongRun{}, Found: []string{"G2-item"}}
 	a.Triples = []*Pair{{A: 1, B: 1, C: 2, Level: "serializable", Levels: []*Outcome{{Level: "read committed", Untried: "1 with 1 goes wrong"}, bad}}}
 	if level, _ := a.Safe(2); level != "read committed" {
 		t.Errorf("shape 2 is safe at %q, want read committed: the triple was not tried there", level)

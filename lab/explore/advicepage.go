@@ -68,9 +68,9 @@ func (a *Advice) cell(x, y int) page.Cell {
 	c, o := page.Cell{ID: "pair-" + p.id("-")}, p.at(p.Level)
 	switch {
 	case o.Wrong > 0:
-		c.Class, c.Text = "wrong", strings.Join(o.Shown.names(), ", ")
+		c.Class, c.Text = "wrong", o.names()
 	case o.Possible > 0:
-		c.Class, c.Text = "possible", "possible: "+strings.Join(o.Maybe.names(), ", ")
+		c.Class, c.Text = "possible", "possible: "+strings.Join(o.Maybe.Found, ", ")
 	case o.Deadlock != nil:
 		c.Class, c.Text = "possible", "deadlock"
 	case o.safe():

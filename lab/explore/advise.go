@@ -17,6 +17,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/product"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // adviser is one run of wirecheck advise.
@@ -316,7 +317,7 @@ func (a *adviser) ways(p *Pair) (list []way) {
 	for _, sql := range g.Unique(d) {
 		list = append(list, way{text: "let a constraint refuse the second row", sql: sql, change: func(g *replay.Group) *replay.Group { return g.Besides(sql) }})
 	}
-	reads := g.Reads()
+	reads := g.Reads(d)
 	var seen []string
 	for _, r := range reads {
 		shape := a.of(p, g.Units[r.Unit])
@@ -326,26 +327,26 @@ func (a *adviser) ways(p *Pair) (list []way) {
 			continue
 		}
 		seen = append(seen, key)
-		list = append(list, way{text: fmt.Sprintf("lock what it reads in shape %d", shape), sql: replay.Locking(r.SQL), lock: true,
-			change: func(g *replay.Group) *replay.Group { return locked(g, same) }})
+		list = append(list, way{text: fmt.Sprintf("lock what it reads in shape %d", shape), sql: r.Locking, lock: true,
+			change: func(g *replay.Group) *replay.Group { return locked(g, d, same) }})
 	}
 	for _, m := range p.meetings {
 		if table, sql := m.Parent(d); table != "" {
-			list = append(list, way{text: "first lock a row that all of them read", sql: replay.Locking(sql), lock: true, every: true,
-				change: func(g *replay.Group) *replay.Group { return g.LockedTable(table) }})
+			list = append(list, way{text: "first lock a row that all of them read", sql: sql, lock: true, every: true,
+				change: func(g *replay.Group) *replay.Group { return g.LockedTable(table, d) }})
 			break
 		}
 	}
 	if len(seen) > 1 {
 		list = append(list, way{text: "lock what each of them reads", sql: "SELECT ... FOR UPDATE", every: true,
-			change: func(g *replay.Group) *replay.Group { return locked(g, func(replay.Read) bool { return true }) }})
+			change: func(g *replay.Group) *replay.Group { return locked(g, d, func(replay.Read) bool { return true }) }})
 	}
 	if slices.ContainsFunc(p.meetings, func(m replay.Meeting) bool { return m.Ordered(d) != nil }) {
 		list = append(list, way{text: "write the rows in the same order everywhere", change: func(g *replay.Group) *replay.Group { return g.Ordered(d) }})
 	}
 	if g.Split() {
 		list = append(list, way{text: "do it in one transaction, and lock what it reads", sql: "BEGIN; SELECT ... FOR UPDATE; ...; COMMIT", change: func(g *replay.Group) *replay.Group {
-			return locked(g.OneTransaction(), func(replay.Read) bool { return true })
+			return locked(g.OneTransaction(), d, func(replay.Read) bool { return true })
 		}})
 	}
 	return list
@@ -364,9 +365,9 @@ func (a *adviser) of(p *Pair, u *replay.Unit) int {
 	return p.B
 }
 
-func locked(g *replay.Group, which func(replay.Read) bool) *replay.Group {
+func locked(g *replay.Group, d lex.Dialect, which func(replay.Read) bool) *replay.Group {
 	var some []replay.Read
-	for _, r := range g.Reads() {
+	for _, r := range g.Reads(d) {
 		if which(r) {
 			some = append(some, r)
 		}

@@ -25,7 +25,7 @@ type Outcome struct {
 	Possible int            `json:"possible,omitempty"` // in how many something goes wrong that the application might have prevented
 	Waited   int            `json:"waited,omitempty"`   // in how many a statement waited for a lock
 	Refused  map[string]int `json:"refused,omitempty"`  // in how many the server refused a statement, by its code
-	Found    []string       `json:"found,omitempty"`    // names of the anomalies
+	Found    []string       `json:"found,omitempty"`    // names of the anomalies that are sure
 	Deadlock *Cycle         `json:"deadlock,omitempty"`
 	// Untried says why nothing, or not all, was tried; empty: it was.
 	Untried string    `json:"untried,omitempty"`
@@ -324,7 +324,7 @@ func (k *combination) wrongTrial(ctx context.Context, w *WrongRun, o *Outcome, s
 		w.findings = nil
 		*first = w
 		for _, name := range w.Found {
-			if !slices.Contains(o.Found, name) {
+			if w.Mark == "" && !slices.Contains(o.Found, name) {
 				o.Found = append(o.Found, name)
 			}
 		}

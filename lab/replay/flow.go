@@ -257,6 +257,9 @@ func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
 		return false
 	}
+	if s.verbs[0].Clauses.Limit != "" {
+		return false
+	}
 	for _, c := range flow.Literals(s.SQL, d) {
 		if c.Clause != "where" {
 			continue

@@ -75,12 +75,13 @@ func namesLevel(v statement.Statement) bool {
 type Read struct {
 	Unit, Step int
 	SQL        string
+	Locking    string // the same read with a lock
 }
 
 // Reads gives the plain reads of the group's units that could lock what they read: reads of a table that one of the units writes, of rows
 // that are rows of tables.
-func (g *Group) Reads() []Read {
-	return g.reads(func(_ int, s *Step) bool {
+func (g *Group) Reads(d lex.Dialect) []Read {
+	return g.reads(d, func(_ int, s *Step) bool {
 		return slices.ContainsFunc(s.tables, func(t use) bool {
 			return slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[t.name] })
 		})
@@ -88,9 +89,9 @@ func (g *Group) Reads() []Read {
 }
 
 // Parent names a table that none of the units writes and of which all of them read rows by the same condition: the room that both book. sql is such a
-// read. To lock these rows is the remedy where the rows that matter are not there yet. Empty: there is none.
+// read, with a lock. To lock these rows is the remedy where the rows that matter are not there yet. Empty: there is none.
 func (g *Group) Parent(d lex.Dialect) (table, sql string) {
-	for _, r := range g.reads(func(int, *Step) bool { return true }) {
+	for _, r := range g.reads(d, func(int, *Step) bool { return true }) {
 		s := g.Units[r.Unit].Steps[r.Step]
 		named := conditions(s.SQL, d)
 		if len(named) == 0 || len(s.tables) != 1 || slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[s.tables[0].name] }) {
@@ -101,32 +102,52 @@ func (g *Group) Parent(d lex.Dialect) (table, sql string) {
 				return len(x.tables) == 1 && x.tables[0].name == s.tables[0].name && slices.Equal(conditions(x.SQL, d), named)
 			})
 		}) {
-			return s.tables[0].name, s.SQL
+			return s.tables[0].name, r.Locking
 		}
 	}
 	return "", ""
 }
 
 // LockedTable gives the group with locks for its reads of a table.
-func (g *Group) LockedTable(name string) *Group {
-	return g.Locked(g.reads(func(_ int, s *Step) bool { return len(s.tables) == 1 && s.tables[0].name == name }))
+func (g *Group) LockedTable(name string, d lex.Dialect) *Group {
+	return g.Locked(g.reads(d, func(_ int, s *Step) bool { return len(s.tables) == 1 && s.tables[0].name == name }))
 }
 
-// reads gives the plain reads, of rows that are rows of tables, of which a condition holds. It is given the unit's place.
-func (g *Group) reads(which func(unit int, s *Step) bool) (reads []Read) {
+// reads gives the plain reads, of rows that are rows of tables or of an aggregate of such rows, of which a condition holds. It is given the unit's place.
+func (g *Group) reads(d lex.Dialect, which func(unit int, s *Step) bool) (reads []Read) {
 	for i, u := range g.Units {
 		for j, s := range u.Steps {
-			if len(s.verbs) != 1 {
-				continue
-			}
-			v := &s.verbs[0]
-			whole := v.Verb == "select" && !v.Aggregate && !v.Distinct && !v.Window && !v.SetOperation && !v.HasSubquery && v.Locking.Lock == statement.LockNone
-			if whole && which(i, s) {
-				reads = append(reads, Read{i, j, s.SQL})
+			if with := s.locking(d); with != "" && which(i, s) {
+				reads = append(reads, Read{i, j, s.SQL, with})
 			}
 		}
 	}
 	return reads
+}
+
+// locking gives a plain read with a lock; empty: it is none, or cannot have one.
+func (s *Step) locking(d lex.Dialect) string {
+	if len(s.verbs) != 1 {
+		return ""
+	}
+	v := &s.verbs[0]
+	switch {
+	case v.Verb != "select" || v.Distinct || v.Window || v.SetOperation || v.HasSubquery || v.Locking.Lock != statement.LockNone:
+		return ""
+	case !v.Aggregate, d == lex.MySQL:
+		return strings.TrimRight(strings.TrimSpace(s.SQL), "; \n") + " FOR UPDATE"
+	}
+	// PostgreSQL locks no rows for an aggregate, but those of a query in FROM (manual, SELECT, The Locking Clause).
+	c := &v.Clauses
+	if len(v.Tables) != 1 || v.Tables[0].Ref == "" || c.From == "" || c.GroupBy+c.Having+c.Window+c.With+c.Limit != "" {
+		return ""
+	}
+	from := regexp.MustCompile(`(?i)\bfrom\s+`+regexp.QuoteMeta(c.From)).FindAllStringIndex(s.SQL, 2)
+	if len(from) != 1 {
+		return ""
+	}
+	rows := statement.Clauses{From: c.From, Where: c.Where}
+	return s.SQL[:from[0][1]-len(c.From)] + "(" + rows.Query("*") + " FOR UPDATE) AS " + v.Tables[0].Ref
 }
 
 // Locked gives the group with locks for some of its reads.
@@ -136,7 +157,7 @@ func (g *Group) Locked(reads []Read) *Group {
 		for _, r := range reads {
 			if r.Unit == i {
 				s := c.Steps[r.Step]
-				s.SQL = Locking(s.SQL)
+				s.SQL = r.Locking
 				s.tables = slices.Clone(s.tables)
 				for n := range s.tables {
 					s.tables[n].write = true
@@ -145,11 +166,6 @@ func (g *Group) Locked(reads []Read) *Group {
 		}
 		return c
 	})
-}
-
-// Locking is a SELECT with a lock.
-func Locking(sql string) string {
-	return strings.TrimRight(strings.TrimSpace(sql), "; \n") + " FOR UPDATE"
 }
 
 // Split reports whether one of the group's units has more than one transaction.
@@ -240,7 +256,7 @@ func inserted(read, insert string, d lex.Dialect) (columns []string) {
 	}
 	for _, l := range flow.Literals(read, d) {
 		if l.Clause != "where" {
-			continue
+			continue // LIMIT 1: whether there is any
 		}
 		if v, ok := values[l.Column]; !ok || v != l.Value || !plainName.MatchString(l.Column) {
 			return nil

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"strings"
 	"testing"
 
 	"wirecheck/answer"
@@ -94,7 +95,7 @@ func TestParent(t *testing.T) {
 	room := func(number string) *Unit {
 		return unitOf(t, "SELECT price FROM room WHERE number = "+number, "price=80", "SELECT id FROM booking WHERE room = 3", "", book, "1 rows")
 	}
-	if table, sql := (&Group{Units: []*Unit{room("3"), room("3")}}).Parent(lex.PostgreSQL); table != "room" || sql != "SELECT price FROM room WHERE number = 3" {
+	if table, sql := (&Group{Units: []*Unit{room("3"), room("3")}}).Parent(lex.PostgreSQL); table != "room" || sql != "SELECT price FROM room WHERE number = 3 FOR UPDATE" {
 		t.Errorf("got %q, %q, want the room", table, sql)
 	}
 	if table, _ := (&Group{Units: []*Unit{room("3"), room("4")}}).Parent(lex.PostgreSQL); table != "" {
@@ -104,7 +105,58 @@ func TestParent(t *testing.T) {
 	if table, _ := (&Group{Units: []*Unit{written, written}}).Parent(lex.PostgreSQL); table != "" {
 		t.Errorf("got %q, which they write", table)
 	}
-	if g := (&Group{Units: []*Unit{room("3"), room("3")}}).LockedTable("room"); g.Units[1].Steps[0].SQL != "SELECT price FROM room WHERE number = 3 FOR UPDATE" {
+	if g := (&Group{Units: []*Unit{room("3"), room("3")}}).LockedTable("room", lex.PostgreSQL); g.Units[1].Steps[0].SQL != "SELECT price FROM room WHERE number = 3 FOR UPDATE" {
 		t.Errorf("locked: %q", g.Units[1].Steps[0].SQL)
+	}
+}
+
+// TestShapeSavepoints: frameworks number their savepoints, which makes no other shape of a transaction. Another table does.
+func TestShapeSavepoints(t *testing.T) {
+	unit := func(name, table string) *Unit {
+		return unitOf(t, "BEGIN", "", `SAVEPOINT "`+name+`"`, "", "INSERT INTO "+table+" (n) VALUES (1)", "1 rows", `RELEASE SAVEPOINT "`+name+`"`, "", "ROLLBACK TO SAVEPOINT "+name, "", "COMMIT", "")
+	}
+	if n := len(Shapes([]*Unit{unit("s1_x1", "tag"), unit("s1_x2", "tag")}, lex.PostgreSQL)); n != 1 {
+		t.Errorf("%d shapes of two names of a savepoint, want 1", n)
+	}
+	if n := len(Shapes([]*Unit{unit("s1_x1", "tag"), unit("s1_x1", "tags")}, lex.PostgreSQL)); n != 2 {
+		t.Errorf("%d shapes of two tables, want 2", n)
+	}
+}
+
+// TestUniqueAsked: what an ORM asks with LIMIT, and then inserts, a constraint can refuse. Where it asked for something that the row does not have, it cannot.
+func TestUniqueAsked(t *testing.T) {
+	for sql, want := range map[string]string{
+		`SELECT (1) AS "a" FROM "booking" WHERE ("booking"."room" = 1 AND "booking"."slot" = 9) LIMIT 1`: `CREATE UNIQUE INDEX wirecheck_once ON "booking" (room, slot)`,
+		`SELECT 1 FROM "booking" WHERE "booking"."room" = 2 LIMIT 1`:                                     "",
+	} {
+		g := &Group{Units: []*Unit{unitOf(t, sql, "", `INSERT INTO "booking" ("room", "slot", "who") VALUES (1, 9, 'a') RETURNING "booking"."id"`, "id=1")}}
+		if got := strings.Join(g.Unique(lex.PostgreSQL), "; "); got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// TestReadsLocking: rows that an aggregate counts can be locked, too: on PostgreSQL in a query of its own. Groups cannot.
+func TestReadsLocking(t *testing.T) {
+	const count = `SELECT COUNT(*) AS "__count" FROM "doctor" WHERE "doctor"."on_call"`
+	for _, tt := range []struct {
+		sql  string
+		d    lex.Dialect
+		want string
+	}{
+		{count, lex.PostgreSQL, `SELECT COUNT(*) AS "__count" FROM (SELECT * FROM "doctor" WHERE "doctor"."on_call" FOR UPDATE) AS "doctor"`},
+		{"SELECT sum(n) FROM doctor d WHERE d.on_call", lex.PostgreSQL, "SELECT sum(n) FROM (SELECT * FROM doctor d WHERE d.on_call FOR UPDATE) AS \"d\""},
+		{count, lex.MySQL, count + " FOR UPDATE"},
+		{"SELECT shift, count(*) FROM doctor GROUP BY shift", lex.PostgreSQL, ""},
+		{"SELECT count(*) FROM doctor a, doctor b", lex.PostgreSQL, ""},
+	} {
+		u := unitOf(t, tt.sql, "count=2", "UPDATE doctor SET on_call = false WHERE id = 1", "1 rows")
+		got := ""
+		for _, r := range (&Group{Units: []*Unit{u}}).Reads(tt.d) {
+			got = r.Locking
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.sql, got, tt.want)
+		}
 	}
 }

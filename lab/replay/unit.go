@@ -375,11 +375,24 @@ func Together(units []*Unit, d lex.Dialect) *Group {
 	return g
 }
 
-// shapeOf is a statement's text without its literals, comments and blanks.
+// savepoint begins a statement that names one; savepointWords are the words of such a statement that are no name.
+var (
+	savepoint      = regexp.MustCompile(`(?i)^\s*(savepoint|release|rollback)\b`)
+	savepointWords = []string{"savepoint", "release", "rollback", "to", "work", "transaction", "and", "no", "chain"}
+)
+
+// shapeOf is a statement's text without its literals, comments, blanks and the names of savepoints.
 func shapeOf(sql string, d lex.Dialect) string {
 	var b strings.Builder
+	named := savepoint.MatchString(sql)
 	for t := range lex.Tokens(sql, d) {
 		switch t.Kind {
+		case lex.Word, lex.Name:
+			text := strings.ToLower(t.Text)
+			if named && !slices.Contains(savepointWords, text) {
+				text = "?" // frameworks number their savepoints
+			}
+			b.WriteString(text)
 		case lex.Space, lex.Comment:
 			b.WriteByte(' ')
 		case lex.String, lex.Number:

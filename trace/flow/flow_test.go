@@ -108,3 +108,14 @@ func TestRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestLiteralsLimit: how many rows LIMIT lets through is no condition. The near miss stands behind a subquery's LIMIT.
+func TestLiteralsLimit(t *testing.T) {
+	clauses := ""
+	for _, l := range Literals("SELECT a FROM t WHERE b IN (SELECT c FROM u WHERE d = 1 LIMIT 2) AND e = 3 LIMIT 4", lex.PostgreSQL) {
+		clauses += l.Value + " " + l.Clause + " " + l.Column + "; "
+	}
+	if want := "1 where d; 2 limit ; 3 where e; 4 limit ; "; clauses != want {
+		t.Errorf("got %q, want %q", clauses, want)
+	}
+}

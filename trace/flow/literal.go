@@ -13,7 +13,7 @@ type Literal struct {
 	Value   string
 	Number  bool
 	Column  string // that it alone is assigned to, inserted into or compared with, in lower case; empty if that is not plain
-	Clause  string // set, where, values
+	Clause  string // set, where, values, limit (which chooses no rows by their values)
 	open    bool   // what follows was not seen
 }
 
@@ -28,10 +28,8 @@ type Param struct {
 // Literals finds the literals of a statement, and its parameters if their values are given, and what they stand beside, by tokens alone.
 func Literals(sql string, d lex.Dialect, params ...Param) (list []Literal) {
 	clause, column, operator := "", "", ""
-	var columns []string
-	depth, place := 0, 0
-	insert, listing := false, false
-	sign := ""
+	columns, depth, place, limited := []string(nil), 0, 0, 0
+	insert, listing, sign := false, false, ""
 	cast, asked := false, 0 // behind ::; placeholders so far
 	for t := range lex.Tokens(sql, d) {
 		if n := len(list); n > 0 && list[n-1].Column != "" && t.Kind != lex.Space && t.Kind != lex.Comment && list[n-1].open {
@@ -59,8 +57,10 @@ func Literals(sql string, d lex.Dialect, params ...Param) (list []Literal) {
 					insert = true
 				case "set":
 					clause = "set"
-				case "where", "having", "on", "limit":
+				case "where", "having", "on":
 					clause = "where"
+				case "limit", "fetch":
+					clause, limited = "limit", depth
 				case "values":
 					clause, listing, depth = "values", false, 0
 				}
@@ -78,11 +78,8 @@ func Literals(sql string, d lex.Dialect, params ...Param) (list []Literal) {
 				operator = ""
 				continue
 			}
-			if sign == "-" && l.Number && operator != "" {
+			if sign == "-" && l.Number && operator != "" && sql[l.At-1] == '-' {
 				l.At, l.Value = l.At-1, "-"+l.Value
-				if sql[l.At] != '-' {
-					l.At, l.Value = t.At, t.Text
-				}
 			}
 			switch {
 			case clause == "values" && depth == 1 && place < len(columns):
@@ -107,6 +104,9 @@ func Literals(sql string, d lex.Dialect, params ...Param) (list []Literal) {
 			case ")":
 				depth--
 				listing = false
+				if clause == "limit" && depth < limited { // a subquery's
+					clause = "where"
+				}
 			case ",":
 				if clause == "values" && depth == 1 {
 					place++

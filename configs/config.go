@@ -137,7 +137,7 @@ var (
 	captures       = []string{"auto", "columns", "native"}
 	upstreamModes  = []string{"mirror", "require", "off"}
 	verifications  = []string{"none", "ca", "full"}
-	listenSchemes  = []string{"postgres", "mysql"}
+	schemes        = []string{"postgres", "postgresql", "mysql", "mariadb"} // of listeners and of their upstreams
 	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql", "tidb": "mysql"}
 )
 

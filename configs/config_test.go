@@ -81,7 +81,7 @@ limits: {sessions: 0}
 control: {schedule: "", sessions: 0, think: 0s, locks: "mariadb://db"}
 timeouts: {shutdown: -1s}
 `, []string{
-			"listeners[0].listen: http://:1: the scheme is not one of postgres, mysql",
+			"listeners[0].listen: http://:1: the scheme is not one of postgres, postgresql, mysql, mariadb",
 			"listeners[0].upstream: it is missing",
 			`listeners[0].mode: "watch" is not one of observe, pass, control`,
 			`listeners[0].capture: "magic" is not one of auto, columns, native`,
@@ -177,6 +177,28 @@ func TestSetURLsRefuses(t *testing.T) {
 	} {
 		if err := c.SetURLs(test.listen, test.upstream); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, %v: got %v, want an error without the password", test.listen, test.upstream, err)
+		}
+	}
+}
+
+// TestListenSchemes: a listener's URL may name the product, as its upstream's does, and only one that speaks a protocol of the proxy.
+func TestListenSchemes(t *testing.T) {
+	for scheme, ok := range map[string]bool{"mariadb": true, "mysql": true, "postgresql": true, "postgres": true, "sqlite": false} {
+		for _, upstream := range []string{"mariadb://b", "postgres://b"} {
+			c := Default()
+			if err := c.SetURLs([]string{scheme + "://127.0.0.1:1"}, []string{upstream}); err != nil {
+				continue // another protocol
+			}
+			if err := c.Validate(); (err == nil) != ok {
+				t.Errorf("%s in front of %s: %v", scheme, upstream, err)
+			}
+		}
+		c := Default()
+		if err := c.SetURLs([]string{scheme + "://127.0.0.1:1"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Validate(); strings.Contains(err.Error(), "the scheme is not one of") == ok {
+			t.Errorf("%s: %v", scheme, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ min_coverage: 2  #! min_coverage: 2: expected a share from 0 to 1
 http: nowhere:http  #! http: "nowhere:http": expected HOST:PORT
 listeners:
   - name: first
-    listen: http://127.0.0.1:1  #! listeners[0].listen: http://127.0.0.1:1: the scheme is not one of postgres, mysql
+    listen: http://127.0.0.1:1  #! listeners[0].listen: http://127.0.0.1:1: the scheme is not one of postgres, postgresql, mysql, mariadb
     upstream: postgres://db
     sample: 3  #! listeners[0].sample: it is a share of the sessions: more than 0 and at most 1
     tls:

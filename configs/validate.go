@@ -101,8 +101,8 @@ func CheckShare(share float64) error {
 }
 
 func (l *Listener) validate(p *problems, at string) {
-	listen := p.address(at+".listen", l.Listen, listenSchemes)
-	upstream := p.address(at+".upstream", l.Upstream, []string{"postgres", "postgresql", "mysql", "mariadb"})
+	listen := p.address(at+".listen", l.Listen, schemes)
+	upstream := p.address(at+".upstream", l.Upstream, schemes)
 	if listen && upstream && protocol(l.Listen) != protocol(l.Upstream) {
 		p.add(at+".upstream", "%s speaks another protocol than %s", Redact(l.Upstream), Redact(l.Listen))
 	}

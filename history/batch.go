@@ -15,9 +15,6 @@ type Batch struct {
 
 // Add appends an event.
 func (b *Batch) Add(e *Event) {
-	if b.w.words == nil {
-		b.w.words = map[string]uint64{}
-	}
 	b.w.rec = b.w.append(b.w.rec[:0], e)
 	b.data = appendBytes(b.data, b.w.rec)
 	if cap(b.w.rec) > maxKeptLine {
@@ -32,7 +29,7 @@ func (b *Batch) Len() int { return len(b.data) }
 func (b *Batch) Take() []byte {
 	data := b.data
 	b.data = make([]byte, 0, len(data)+len(data)/4)
-	clear(b.w.words)
+	b.w.words.reset()
 	return data
 }
 

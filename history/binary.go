@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -100,14 +99,15 @@ const (
 type BinaryWriter struct {
 	buf   *bufio.Writer
 	rec   []byte
-	words map[string]uint64
+	words vocabulary
 	// fields are those of the event at hand, which stand behind the mask that says which ones they are.
 	fields []byte
+	mask   uint64
 }
 
 // NewBinaryWriter writes the header to w and returns a writer for the events.
 func NewBinaryWriter(w io.Writer, h Header) (*BinaryWriter, error) {
-	b := &BinaryWriter{buf: bufio.NewWriterSize(w, 64<<10), words: map[string]uint64{}}
+	b := &BinaryWriter{buf: bufio.NewWriterSize(w, 64<<10)}
 	if _, err := b.buf.Write(appendHeader(nil, h, formBinary)); err != nil {
 		return nil, fmt.Errorf("write history header: %w", err)
 	}
@@ -150,78 +150,89 @@ func (w *BinaryWriter) append(b []byte, e *Event) []byte {
 	if !known || kind == recordJSON || !ok1 || !ok2 || !plain(e) {
 		return AppendEvent(append(b, recordJSON), e)
 	}
+	w.mask, w.fields = 0, w.fields[:0]
+	w.event(e, outcome, coverage)
 	b = binary.AppendUvarint(append(b, byte(kind)), e.Session)
-	mask, at := uint64(0), len(b)
-	field := func(bit uint64, set bool) bool {
-		if set {
-			mask |= bit
-		}
-		return set
-	}
-	w.fields = w.rest(w.fields[:0], e, field, outcome, coverage)
-	b = append(binary.AppendUvarint(b[:at], mask), w.fields...)
+	b = append(binary.AppendUvarint(b, w.mask), w.fields...)
 	if cap(w.fields) > maxKeptLine {
 		w.fields = nil
 	}
 	return b
 }
 
-func (w *BinaryWriter) rest(f []byte, e *Event, field func(uint64, bool) bool, outcome, coverage int) []byte {
-	num := func(bit, v uint64) {
-		if field(bit, v != 0) {
-			f = binary.AppendUvarint(f, v)
-		}
+// num, flag, word and text add a field that the event has.
+func (w *BinaryWriter) num(bit, v uint64) {
+	if v != 0 {
+		w.mask |= bit
+		w.fields = binary.AppendUvarint(w.fields, v)
 	}
-	word := func(bit uint64, s string) {
-		if field(bit, s != "") {
-			f = w.word(f, s)
-		}
+}
+
+func (w *BinaryWriter) flag(bit uint64, set bool) {
+	if set {
+		w.mask |= bit
 	}
-	num(hasTxn, e.Txn)
-	num(hasFrom, e.From)
-	num(hasTo, e.To)
-	num(hasAt, uint64(e.At))
-	word(hasLevel, e.Level)
-	field(hasImplicit, e.Implicit)
-	num(hasN, uint64(e.N))
-	word(hasSQL, e.SQL)
-	word(hasVerb, e.Verb)
-	num(hasAccesses, uint64(len(e.Accesses)))
+}
+
+func (w *BinaryWriter) word(bit uint64, s string) {
+	if s != "" {
+		w.mask |= bit
+		w.fields = w.words.append(w.fields, s)
+	}
+}
+
+func (w *BinaryWriter) text(bit uint64, s string) {
+	if s != "" {
+		w.mask |= bit
+		w.fields = appendBytes(w.fields, s)
+	}
+}
+
+func (w *BinaryWriter) event(e *Event, outcome, coverage int) {
+	w.num(hasTxn, e.Txn)
+	w.num(hasFrom, e.From)
+	w.num(hasTo, e.To)
+	w.num(hasAt, uint64(e.At))
+	w.word(hasLevel, e.Level)
+	w.flag(hasImplicit, e.Implicit)
+	w.num(hasN, uint64(e.N))
+	if e.SQL != "" {
+		w.mask |= hasSQL
+		w.fields = w.words.appendText(w.fields, e.SQL)
+	}
+	w.word(hasVerb, e.Verb)
+	w.num(hasAccesses, uint64(len(e.Accesses)))
 	for i := range e.Accesses {
-		f = w.access(f, &e.Accesses[i])
+		w.fields = w.access(w.fields, &e.Accesses[i])
 	}
-	num(hasCoverage, uint64(coverage))
-	field(hasCurrentRead, e.CurrentRead)
-	field(hasPredicate, e.Predicate)
-	num(hasTokens, uint64(len(e.Tokens)))
+	w.num(hasCoverage, uint64(coverage))
+	w.flag(hasCurrentRead, e.CurrentRead)
+	w.flag(hasPredicate, e.Predicate)
+	w.num(hasTokens, uint64(len(e.Tokens)))
 	for _, t := range e.Tokens {
-		f = appendBytes(f, t)
+		w.fields = appendBytes(w.fields, t)
 	}
-	num(hasOutcome, uint64(outcome))
-	num(hasSent, e.Sent)
-	field(hasPending, e.Pending)
-	if field(hasParams, e.Params != "") {
-		f = appendBytes(f, e.Params)
-	}
-	if field(hasRequest, e.Request != "") {
-		f = appendBytes(f, e.Request)
-	}
-	num(hasUndoes, uint64(e.UndoesFrom))
-	num(hasReads, uint64(len(e.Reads)))
+	w.num(hasOutcome, uint64(outcome))
+	w.num(hasSent, e.Sent)
+	w.flag(hasPending, e.Pending)
+	w.text(hasParams, e.Params)
+	w.text(hasRequest, e.Request)
+	w.num(hasUndoes, uint64(e.UndoesFrom))
+	w.num(hasReads, uint64(len(e.Reads)))
 	for i := range e.Reads {
-		f = w.read(f, &e.Reads[i])
+		w.fields = w.read(w.fields, &e.Reads[i])
 	}
-	word(hasUnread, e.Unread)
-	word(hasWhy, e.Why)
-	num(hasTags, uint64(len(e.Tags)))
+	w.word(hasUnread, e.Unread)
+	w.word(hasWhy, e.Why)
+	w.num(hasTags, uint64(len(e.Tags)))
 	for _, t := range e.Tags {
-		f = w.word(f, t)
+		w.fields = w.words.append(w.fields, t)
 	}
-	if field(hasRest, e.Error != nil || len(e.Operands) > 0 || len(e.Derived) > 0) {
+	if e.Error != nil || len(e.Operands) > 0 || len(e.Derived) > 0 {
 		rest := Event{Kind: e.Kind, Session: e.Session, Txn: e.Txn, Error: e.Error, Operands: e.Operands, Derived: e.Derived}
-		f = appendBytes(f, AppendEvent(nil, &rest))
+		w.mask |= hasRest
+		w.fields = appendBytes(w.fields, AppendEvent(nil, &rest))
 	}
-	return f
 }
 
 func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
@@ -238,7 +249,7 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	if r.Within {
 		mask |= readWithin
 	}
-	b = w.word(binary.AppendUvarint(b, mask), r.Table)
+	b = w.words.append(binary.AppendUvarint(b, mask), r.Table)
 	b = appendBytes(b, r.Where)
 	return binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
 }
@@ -246,38 +257,42 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 func (w *BinaryWriter) access(b []byte, a *Access) []byte {
 	op, _ := number(binaryOps, a.Op)
 	mask := uint64(op)
-	for _, f := range []struct {
-		bit uint64
-		set bool
-	}{{accVersion, a.Version != ""}, {accWriter, a.Writer != ""}, {accPrev, a.Prev != ""}, {accPrevWriter, a.PrevWriter != ""}, {accOrder, a.Order != 0},
-		{accPrevOrder, a.PrevOrder != 0}, {accAsOf, a.AsOf != 0}, {accApprox, a.Approx},
-		{accName, a.Name != ""}, {accImage, a.Image != ""}, {accWas, a.Was != ""}, {accValues, a.Values != ""}} {
-		if f.set {
-			mask |= f.bit
+	bit := func(bit uint64, set bool) {
+		if set {
+			mask |= bit
 		}
 	}
-	key, err := strconv.ParseUint(a.Row.Key, 10, 64)
-	asNumber := err == nil && strconv.FormatUint(key, 10) == a.Row.Key
-	if !asNumber {
-		mask |= accKeyText
-	}
-	b = w.word(binary.AppendUvarint(b, mask), a.Row.Table)
+	bit(accVersion, a.Version != "")
+	bit(accWriter, a.Writer != "")
+	bit(accPrev, a.Prev != "")
+	bit(accPrevWriter, a.PrevWriter != "")
+	bit(accOrder, a.Order != 0)
+	bit(accPrevOrder, a.PrevOrder != 0)
+	bit(accAsOf, a.AsOf != 0)
+	bit(accApprox, a.Approx)
+	bit(accName, a.Name != "")
+	bit(accImage, a.Image != "")
+	bit(accWas, a.Was != "")
+	bit(accValues, a.Values != "")
+	key, asNumber := decimal(a.Row.Key)
+	bit(accKeyText, !asNumber)
+	b = w.words.append(binary.AppendUvarint(b, mask), a.Row.Table)
 	if asNumber {
 		b = binary.AppendUvarint(b, key)
 	} else {
 		b = appendBytes(b, a.Row.Key)
 	}
-	for _, s := range []string{a.Version, a.Writer, a.Prev, a.PrevWriter} {
+	for _, s := range [...]string{a.Version, a.Writer, a.Prev, a.PrevWriter} {
 		if s != "" {
 			b = appendBytes(b, s)
 		}
 	}
-	for _, n := range []uint64{a.Order, a.PrevOrder, a.AsOf} {
+	for _, n := range [...]uint64{a.Order, a.PrevOrder, a.AsOf} {
 		if n != 0 {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
-	for _, s := range []string{a.Name, a.Image, a.Was, a.Values} {
+	for _, s := range [...]string{a.Name, a.Image, a.Was, a.Values} {
 		if s != "" {
 			b = appendBytes(b, s)
 		}
@@ -287,17 +302,6 @@ func (w *BinaryWriter) access(b []byte, a *Access) []byte {
 
 func appendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// word appends the number of a word, or 0 and the word. Both sides remember the same words: the first maxWords.
-func (w *BinaryWriter) word(b []byte, s string) []byte {
-	if n := w.words[s]; n > 0 {
-		return binary.AppendUvarint(b, n)
-	}
-	if len(w.words) < maxWords {
-		w.words[s] = uint64(len(w.words) + 1)
-	}
-	return appendBytes(append(b, 0), s)
 }
 
 // binaryReader reads the fields of one record.

@@ -3,7 +3,9 @@ package history
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,5 +139,63 @@ func BenchmarkBinaryReader(b *testing.B) {
 		var e Event
 		for r.Next(&e) == nil {
 		}
+	}
+}
+
+// TestBinaryWords: a text of a statement has a number from its third time on, other words from their second; and reader and writer number alike when
+// there are more of them than are numbered, in a file and in batches that follow each other.
+func TestBinaryWords(t *testing.T) {
+	stmt := func(sql string) Event {
+		return Event{Kind: EventStmt, Session: 1, Txn: 7, N: 1, SQL: sql, Verb: "select", Coverage: CoverageExact}
+	}
+	long := "SELECT " + strings.Repeat("1 + ", 40) + "1"
+	var b Batch
+	var sizes []int
+	for range 4 {
+		before := b.Len()
+		e := stmt(long)
+		b.Add(&e)
+		sizes = append(sizes, b.Len()-before)
+	}
+	if sizes[1] >= sizes[0] || sizes[1] < len(long) || sizes[2] > 20 || sizes[3] != sizes[2] {
+		t.Errorf("sizes %v", sizes)
+	}
+	b.Take()
+	again := stmt(long)
+	b.Add(&again)
+	b.Add(&again)
+	if n := strings.Count(string(b.Take()), long); n != 1 {
+		t.Errorf("a text that the batch before had, too, stands %d times in a batch", n)
+	}
+	var events []Event
+	for i := range 2 * maxWords {
+		events = append(events, stmt(fmt.Sprintf("SELECT %d", i)))
+		if i%100 == 0 {
+			events = append(events, stmt(long), stmt(fmt.Sprintf("SELECT %d", i)), Event{Kind: EventBegin, Session: 1, Txn: 7, Level: fmt.Sprint("level ", i)})
+		}
+	}
+	got, _, err := decode(encodeBinary(t, events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(events, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	got = got[:0]
+	var r BatchReader
+	for part := range slices.Chunk(events, len(events)/3) {
+		for i := range part {
+			b.Add(&part[i])
+		}
+		if err := r.Read(b.Take(), func(e *Event) {
+			own := *e
+			own.Accesses, own.Tokens = nil, nil
+			got = append(got, own)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(events, got); d != "" {
+		t.Errorf("batches (-want +got):\n%s", d)
 	}
 }

@@ -23,8 +23,11 @@ const (
 )
 
 const (
-	// linger is how long a batch waits for more events.
-	linger = 50 * time.Millisecond
+	// linger is how long a batch waits for more events at least, so that what follows a rest is soon judged.
+	linger = 20 * time.Millisecond
+	// spacing is the time between two batches that are not full: a message costs the process and its server as much as a hundred events, most of it
+	// to wake goroutines and threads one after the other.
+	spacing = 200 * time.Millisecond
 	// heartbeat is how often a run with open sessions sends a message, even if nothing happens; see silence.
 	heartbeat = 10 * time.Second
 	// ackPatience is how long the acknowledgement of a message may take before it is sent again.
@@ -60,7 +63,8 @@ type Publisher struct {
 	o    Options
 	bus  *bus.Bus
 	js   jetstream.JetStream
-	work chan struct{} // something was added, or it is closed
+	work chan struct{} // a batch is full, or it is closed
+	due  *time.Timer   // the batch has waited long enough
 	done chan struct{} // the goroutine has returned
 	stop context.CancelFunc
 	// wrong is why the server does not take messages; of the goroutine.
@@ -70,6 +74,7 @@ type Publisher struct {
 	batch     history.Batch
 	count     uint64              // events in the batch, besides those that announce sessions again
 	began     time.Time           // when the batch got its first event
+	sealed    time.Time           // when the batch before it was whole
 	announced map[uint64]struct{} // sessions in the batch
 	sessions  map[uint64]history.Event
 	queue     []*message // whole ones that are not acknowledged
@@ -100,7 +105,8 @@ func NewPublisher(b *bus.Bus, o Options) (*Publisher, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Publisher{
-		o: o, bus: b, js: js, stop: stop, work: make(chan struct{}, 1), done: make(chan struct{}), announced: map[uint64]struct{}{}, sessions: map[uint64]history.Event{},
+		o: o, bus: b, js: js, stop: stop, work: make(chan struct{}, 1), due: time.NewTimer(0), done: make(chan struct{}),
+		announced: map[uint64]struct{}{}, sessions: map[uint64]history.Event{},
 	}
 	go p.run(ctx)
 	return p, nil
@@ -133,7 +139,7 @@ func (p *Publisher) take(e *history.Event) {
 	p.endGap()
 	if p.batch.Len() == 0 {
 		p.began = time.Now()
-		wake(p.work)
+		p.due.Reset(p.wait(p.began))
 	}
 	if _, there := p.announced[e.Session]; !there {
 		p.announced[e.Session] = struct{}{}
@@ -182,6 +188,12 @@ func (p *Publisher) seal() {
 	clear(p.announced)
 	p.push(&message{data: p.batch.Take(), events: p.count})
 	p.count = 0
+	p.sealed = time.Now()
+}
+
+// wait is how long the batch waits for more events still.
+func (p *Publisher) wait(now time.Time) time.Duration {
+	return max(linger-now.Sub(p.began), spacing-now.Sub(p.sealed))
 }
 
 // endGap makes a message of the events that were lost.
@@ -260,9 +272,10 @@ func (p *Publisher) run(ctx context.Context) {
 	var flying []flight
 	beat := time.NewTimer(heartbeat)
 	defer beat.Stop()
+	defer p.due.Stop()
 	p.trouble(p.open(ctx))
 	for {
-		next, wait, over := p.next(len(flying))
+		next, over := p.next(len(flying))
 		if next != nil && len(flying) < window {
 			flying = append(flying, p.send(next))
 			beat.Reset(heartbeat)
@@ -270,10 +283,6 @@ func (p *Publisher) run(ctx context.Context) {
 		}
 		if over {
 			return
-		}
-		var due <-chan time.Time
-		if wait > 0 && len(flying) < window {
-			due = time.After(wait)
 		}
 		var acked <-chan *jetstream.PubAck
 		var failed <-chan error
@@ -290,7 +299,7 @@ func (p *Publisher) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-p.work:
-		case <-due:
+		case <-p.due.C:
 		case <-acked:
 			p.trouble(nil)
 			p.acknowledged(flying[0].message)
@@ -304,20 +313,21 @@ func (p *Publisher) run(ctx context.Context) {
 	}
 }
 
-// next is message number i of those that wait, if it is whole or has waited long enough; otherwise wait is how long that is still, 0 if there is none.
-func (p *Publisher) next(i int) (m *message, wait time.Duration, over bool) {
+// next is message number i of those that wait, if it is whole or has waited long enough.
+func (p *Publisher) next(i int) (m *message, over bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i == len(p.queue) && p.batch.Len() > 0 {
-		if wait = linger - time.Since(p.began); wait > 0 {
-			return nil, wait, false
+		if wait := p.wait(time.Now()); wait > 0 {
+			p.due.Reset(wait)
+			return nil, false
 		}
 		p.seal()
 	}
 	if i < len(p.queue) {
-		return p.queue[i], 0, false
+		return p.queue[i], false
 	}
-	return nil, 0, p.closed && len(p.queue) == 0
+	return nil, p.closed && len(p.queue) == 0
 }
 
 // beat sends an empty message, so that readers know that the open sessions go on.

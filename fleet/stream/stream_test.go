@@ -93,6 +93,27 @@ func (r *reading) kinds() (list []string) {
 	return list
 }
 
+// TestWait: what follows a rest goes soon, and a busy process sends a few batches a second. Nothing waits for long.
+func TestWait(t *testing.T) {
+	const soon, long = 50 * time.Millisecond, 250 * time.Millisecond
+	for _, tt := range []struct {
+		name          string
+		began, sealed time.Duration
+		least, most   time.Duration
+	}{
+		{"after a rest", 0, time.Hour, 1, soon},
+		{"after a rest, a moment later", soon, time.Hour, -time.Hour, 0},
+		{"right behind another batch", 0, 0, 2 * soon, long},
+		{"behind another batch, a moment later", soon, soon, soon, long - soon},
+		{"behind another batch, long after it", long, long, -time.Hour, 0},
+		{"some time behind another batch", 0, long - soon, 1, soon},
+	} {
+		if got := stream.Wait(tt.began, tt.sealed); got < tt.least || got > tt.most {
+			t.Errorf("%s: %v, want %v to %v", tt.name, got, tt.least, tt.most)
+		}
+	}
+}
+
 // TestAgain: a collector goes on where the one before it ended, and reads again what is still needed.
 func TestAgain(t *testing.T) {
 	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})

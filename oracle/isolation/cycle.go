@@ -97,7 +97,7 @@ type graph struct {
 	ahead []visit   // queues of walk
 	back  []visit
 	near  int // maxNear
-	spent int // visits of all searches
+	spent int // visits of all searches without a bound of their own
 	grant int // maxSpent
 
 	commuted  bool   // there is an edgeRow

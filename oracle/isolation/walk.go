@@ -180,7 +180,9 @@ func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
 	g.mark++
 	w := search{graph: g, s: s.node - 1, a: a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s.node - 1, parent: -1, state: a.start}), back: g.back[:0]}
 	defer func() {
-		g.spent += len(w.ahead) + len(w.back)
+		if bound == unbounded {
+			g.spent += len(w.ahead) + len(w.back)
+		}
 		g.ahead, g.back = w.ahead[:0], w.back[:0]
 	}()
 	for p := range a.to {

@@ -24,6 +24,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mariadb"
+	"wirecheck/backends/mysql"
 	"wirecheck/backends/postgres"
 )
 
@@ -34,12 +35,15 @@ const (
 	attackTime   = 5 * time.Second // an attack ends after that, if nothing else ends it
 	attackBytes  = 25 << 20
 	hostilePoll  = 50 * time.Millisecond // between looks at the proxy's descriptors: nothing tells that one is closed
+	visitLimit   = 30 * time.Second      // a visitor that waits longer gives up, and what all wait for is kept
 )
 
 // hostile is a protocol that clients abuse.
 type hostile struct {
 	scheme string
 	start  func(context.Context, engine.Options) (*engine.Server, error)
+	opens  func(context.Context, engine.Target) (engine.Conn, error)                      // without the proxy
+	waits  []string                                                                       // queries that tell what the server's sessions do and wait for
 	busy   func(context.Context, options, *engine.Server) (func(seconds int) load, error) // what well-behaved clients do meanwhile
 	login  func(ctx context.Context, s *engine.Server, port int) (net.Conn, error)
 	frame  func(kind byte, body string) string
@@ -75,7 +79,9 @@ func hostilePostgres() hostile {
 	return hostile{
 		scheme: "postgres", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: append(postgresDeeds(frame, query), postgresStatements(query)...),
 		setting: func(i int) string { return fmt.Sprintf("SET application_name = 'a%d'", i) },
-		start:   postgres.Start, frame: frame, query: query, lock: query("BEGIN") + query("UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1"),
+		waits: []string{"SELECT pid, state, wait_event_type, wait_event, xact_start, query_start, pg_blocking_pids(pid), left(query, 200) FROM pg_stat_activity ORDER BY xact_start",
+			"SELECT pid, locktype, relation::regclass, transactionid, mode, granted FROM pg_locks ORDER BY pid"},
+		start: postgres.Start, opens: postgres.Connect, frame: frame, query: query, lock: query("BEGIN") + query("UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1"),
 		floods: []string{frame('c', ""), frame('f', "\x00"), sync, frame('H', ""), parse, parse + sync, parse + bind + execute, parse + bind + execute + sync,
 			frame('P', "\x00SELEC\x00\x00\x00"), frame('D', "S\x00"), frame('C', "Sx\x00"), query("SELECT 1"), query(""), frame('F', "\x00\x00\x05\x75\x00\x00\x00\x00\x00\x00"),
 			query("COPY pgbench_history FROM STDIN") + strings.Repeat(sync, 1000), frame('P', "\x00SELECT '"+strings.Repeat("x", 1<<20)+"'\x00\x00\x00"),
@@ -114,7 +120,9 @@ func hostileMariaDB() hostile {
 		setting: func(i int) string {
 			return fmt.Sprintf("SET @v%d = %d, lock_wait_timeout = %d", i%100_000, i, i%1000+1)
 		},
-		start: mariadb.Start, frame: frame, query: func(sql string) string { return frame(query, sql) },
+		waits: []string{"SELECT ID, COMMAND, TIME, STATE, LEFT(INFO, 200) FROM information_schema.PROCESSLIST",
+			"SELECT trx_mysql_thread_id, trx_state, trx_started, trx_rows_locked, LEFT(trx_query, 200) FROM information_schema.INNODB_TRX"},
+		start: mariadb.Start, opens: mysql.Connect, frame: frame, query: func(sql string) string { return frame(query, sql) },
 		lock: frame(query, "BEGIN") + frame(query, "UPDATE sbtest.sbtest1 SET k = k WHERE id < 100"),
 		floods: []string{frame(query, "SELECT 1"), frame(query, ""), frame(query, "SELEC"), frame(prepare, "SELECT ?"), frame(prepare, "SELEC"), frame(ping, ""),
 			frame(execute, "\x01\x00\x00\x00\x00\x01\x00\x00\x00"), frame(execute, ""), frame(long, "\x01\x00\x00\x00\x00\x00"+strings.Repeat("x", 1<<16)), frame(reset, "\x01\x00\x00\x00"),
@@ -193,11 +201,11 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		})
 	}
 	for attacking.Err() == nil {
-		if err := h.look(attacking, s, p, &phase, o.length/time.Duration(2*len(h.deeds))); err != nil {
+		if err := h.look(attacking, o, s, p, page, &phase, o.length/time.Duration(2*len(h.deeds))); err != nil {
 			return err
 		}
 		if o.profiles != "" && attacking.Err() == nil {
-			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/heap", page), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d.pb.gz", h.scheme, phase.Load()))); err != nil {
+			if err := saveProfile(ctx, profile(page, "heap"), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d.pb.gz", h.scheme, phase.Load()))); err != nil {
 				return err
 			}
 		}
@@ -213,7 +221,7 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		time.Sleep(hostilePoll)
 		if o.profiles != "" && time.Since(began) > late {
 			late = 2 * time.Minute
-			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/goroutine?debug=2", page), filepath.Join(o.profiles, h.scheme+"-late.txt")); err != nil {
+			if err := saveProfile(ctx, profile(page, "goroutine?debug=2"), filepath.Join(o.profiles, h.scheme+"-late.txt")); err != nil {
 				return err
 			}
 		}
@@ -223,8 +231,8 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 }
 
 // look watches one phase, in which all attackers do the same deed, or any: how large the proxy becomes, and how long a client waits that comes, asks
-// and goes.
-func (h hostile) look(ctx context.Context, s *engine.Server, p *process, phase *atomic.Int64, length time.Duration) error {
+// and goes. One that waits longer than visitLimit has what all wait for written down.
+func (h hostile) look(ctx context.Context, o options, s *engine.Server, p *process, page int, phase *atomic.Int64, length time.Duration) error {
 	name := "any"
 	if at := int(phase.Load()); at%2 == 0 {
 		name = h.deeds[at/2%len(h.deeds)].name
@@ -235,7 +243,16 @@ func (h hostile) look(ctx context.Context, s *engine.Server, p *process, phase *
 	began, slowest, refused := time.Now(), time.Duration(0), 0
 	for ctx.Err() == nil && time.Since(began) < length {
 		asked := time.Now()
-		if err := h.visit(ctx, s, p.port); err != nil && ctx.Err() == nil {
+		visiting, cancel := context.WithTimeout(ctx, visitLimit)
+		err := h.visit(visiting, s, p.port)
+		late := visiting.Err() != nil && ctx.Err() == nil
+		cancel()
+		if late {
+			if err := h.testify(ctx, o, s, page); err != nil {
+				return err
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			refused++
 		}
 		slowest = max(slowest, time.Since(asked))
@@ -245,6 +262,43 @@ func (h hostile) look(ctx context.Context, s *engine.Server, p *process, phase *
 	fmt.Printf("%s %s: %-40s largest resident set %4.0f MiB, %4d descriptors, a visitor waits %.2f s at most, %d refused\n",
 		time.Now().Format(time.TimeOnly), h.scheme, name, peak, p.descriptors(), slowest.Seconds(), refused)
 	return err
+}
+
+// profile is where the proxy with a page on that port gives a profile.
+func profile(page int, name string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/%s", page, name)
+}
+
+// testify writes what the proxy's goroutines and the server's sessions wait for into the folder for profiles, or a temporary one.
+func (h hostile) testify(ctx context.Context, o options, s *engine.Server, page int) error {
+	dir := o.profiles
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "wirecheck-hostile-"); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(dir, h.scheme+time.Now().Format("-150405"))
+	fmt.Printf("%s: a visitor gave up after %v; what the proxy and the server wait for: %s-*.txt\n", h.scheme, visitLimit, name)
+	if err := saveProfile(ctx, profile(page, "goroutine?debug=2"), name+"-proxy.txt"); err != nil {
+		return err
+	}
+	c, err := h.opens(ctx, s.Target())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var text strings.Builder
+	for _, sql := range h.waits {
+		rows, err := engine.Query(ctx, c, sql)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			fmt.Fprintln(&text, row)
+		}
+	}
+	return os.WriteFile(name+"-server.txt", []byte(text.String()), 0o600)
 }
 
 // visit logs in, asks and waits for the first of the answer.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/history/prose"
+	"wirecheck/oracle/level"
 )
 
 // JUnitSuite is a test suite in JUnit's XML form.
@@ -70,9 +71,11 @@ func JUnit(w io.Writer, r Result) error {
 			Failure: &JUnitFailure{Message: Headline(f) + " (" + f.ID + ")" + list[i].count(), Type: string(f.Kind), Text: text.String()}})
 	}
 	if r.Undecided != "" {
-		s.Errors = new(int)
-		*s.Errors = 1
+		s.Errors = new(1)
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck", Name: "undecided", Error: &JUnitFailure{Message: "undecided: " + prose.Printable(r.Undecided), Type: "undecided"}})
+	}
+	if r.Levels != nil && r.Levels.Asked != "" {
+		s.level(r.Levels, r.Undecided)
 	}
 	if len(s.Cases) == 0 {
 		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}
@@ -80,4 +83,22 @@ func JUnit(w io.Writer, r Result) error {
 	s.Tests = len(s.Cases)
 	s.SystemOut = strings.Join(r.seen(), "\n")
 	return s.Write(w)
+}
+
+// level adds a case for the level that the user asked for.
+func (s *JUnitSuite) level(l *Levels, undecided string) {
+	c := JUnitCase{Class: "wirecheck", Name: "level " + l.Asked}
+	why := &JUnitFailure{Message: l.answer(), Type: "level", Text: l.text(undecided)}
+	switch l.State(undecided) {
+	case level.Broken:
+		c.Failure = why
+		s.Failures++
+	case level.Unknown:
+		c.Error = why
+		if s.Errors == nil {
+			s.Errors = new(int)
+		}
+		*s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
 }

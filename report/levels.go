@@ -32,6 +32,28 @@ func (l *Levels) Verdict(name string) level.Verdict {
 	return l.Verdicts[i]
 }
 
+// State is what is known of the level that the user asked for. A level is only satisfied if nothing was left undecided.
+func (l *Levels) State(undecided string) level.State {
+	state := l.Verdict(l.Asked).State
+	if state == level.Satisfied && (l.Unsure != "" || undecided != "") {
+		return level.Unknown
+	}
+	return state
+}
+
+// answer is the sentence on the level that the user asked for.
+func (l *Levels) answer() string {
+	v := l.Verdict(l.Asked)
+	line := fmt.Sprintf("%s: %s", v.Level, v.State)
+	if v.Witness != nil {
+		return line + ", by " + v.Witness.String()
+	}
+	if len(l.Certificate) > 0 {
+		line += fmt.Sprintf("; an order of %d points proves it, and was checked against all dependencies (--format json)", len(l.Certificate))
+	}
+	return line
+}
+
 // text is the levels in lines. Where nothing was decided of the history, no level is known to be satisfied, but for Apart.
 func (l *Levels) text(undecided string) string {
 	var lines []string
@@ -58,14 +80,7 @@ func (l *Levels) text(undecided string) string {
 		lines = append(lines, line)
 	}
 	if l.Asked != "" {
-		v := l.Verdict(l.Asked)
-		line := fmt.Sprintf("%s: %s", v.Level, v.State)
-		if v.Witness != nil {
-			line += ", by " + v.Witness.String()
-		} else if len(l.Certificate) > 0 {
-			line += fmt.Sprintf("; an order of %d points proves it, and was checked against all dependencies (--format json)", len(l.Certificate))
-		}
-		lines = append(lines, line)
+		lines = append(lines, l.answer())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,7 +13,7 @@ import (
 // Markdown writes a summary for the page of a CI job: a line for each finding, each with its whole text folded away.
 func Markdown(out io.Writer, r Result) error {
 	w := bufio.NewWriter(out)
-	title := "nothing found"
+	title := r.nothing()
 	list := groups(r.Findings)
 	if n := len(list); n > 0 {
 		title = fmt.Sprintf("%d found", n)
@@ -32,7 +32,11 @@ func Markdown(out io.Writer, r Result) error {
 	if r.Undecided != "" {
 		fmt.Fprintf(w, "<p>undecided: %s</p>\n\n", html.EscapeString(prose.Printable(r.Undecided)))
 	}
-	for _, line := range r.seen() {
+	lines := r.seen()
+	if r.Levels != nil {
+		lines = append(lines, strings.Split(r.Levels.text(r.Undecided), "\n")...)
+	}
+	for _, line := range lines {
 		fmt.Fprintf(w, "<p>%s</p>\n", html.EscapeString(line))
 	}
 	return w.Flush()

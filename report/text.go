@@ -36,13 +36,7 @@ func Summary(w io.Writer, r Result) error {
 			violations++
 		}
 	}
-	line := "nothing found"
-	switch {
-	case r.Known > 0:
-		line = "nothing new found"
-	case len(r.Between) > 0:
-		line = "nothing found among the sessions of this proxy alone"
-	}
+	line := r.nothing()
 	if n := len(list); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
 		if len(r.Findings) > n {
@@ -66,6 +60,19 @@ func Summary(w io.Writer, r Result) error {
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
+}
+
+// nothing says that there are no findings, and no more than that: a level may be broken without an anomaly, by the order of sessions or of time alone.
+func (r *Result) nothing() string {
+	switch {
+	case r.Levels != nil && len(r.Levels.Weakest) > 0:
+		return "no anomaly found, but a level is broken"
+	case r.Known > 0:
+		return "nothing new found"
+	case len(r.Between) > 0:
+		return "nothing found among the sessions of this proxy alone"
+	}
+	return "nothing found"
 }
 
 // Text writes findings for people.
@@ -240,7 +247,8 @@ func transaction(t *oracle.Transaction, withLevel bool) string {
 	return s
 }
 
-// timeline lists the statements that take part in the order in which they were answered, a column for each transaction.
+// timeline lists the statements that take part in the order in which they were answered, a column for each transaction. Where that is not known, a
+// transaction's statements follow its beginning.
 func timeline(w io.Writer, f *oracle.Finding) {
 	type line struct {
 		to   uint64
@@ -249,17 +257,24 @@ func timeline(w io.Writer, f *oracle.Finding) {
 	}
 	var lines []line
 	for i, t := range f.Transactions {
+		spans := t.To != 0 && !t.Implicit
+		if spans {
+			lines = append(lines, line{t.From, i, t.Label + "    begin"})
+		}
 		for _, s := range t.Statements {
 			sql := prose.Statement(s.SQL, prose.Width)
 			if sql == "" {
 				sql = s.Verb
 			}
-			lines = append(lines, line{s.To, i, fmt.Sprintf("%s.%d  %s", t.Label, s.N, sql)})
+			at := s.To
+			if at == 0 { // a history of another checker knows when the transaction ran, and no more
+				at = t.From
+			}
+			lines = append(lines, line{at, i, fmt.Sprintf("%s.%d  %s", t.Label, s.N, sql)})
 		}
-		if t.To == 0 || t.Implicit {
+		if !spans {
 			continue
 		}
-		lines = append(lines, line{t.From, i, t.Label + "    begin"})
 		end := "commit"
 		if t.Outcome != history.OutcomeCommitted {
 			end = "rollback"

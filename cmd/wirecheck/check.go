@@ -210,10 +210,10 @@ func showsLevels(asked *level.Level, format string) bool {
 
 // levelStatus is the exit status where the question is whether the history satisfies a level of the literature.
 func levelStatus(r report.Result) error {
-	switch l := r.Levels; {
-	case l.Verdict(l.Asked).State == level.Broken:
+	switch r.Levels.State(r.Undecided) {
+	case level.Broken:
 		return exitFound
-	case l.Verdict(l.Asked).State == level.Unknown || l.Unsure != "" || r.Undecided != "":
+	case level.Unknown:
 		return exitUnknown
 	}
 	return nil

@@ -16,18 +16,27 @@ func all() []suite {
 	const noTests = "its npm package has no tests, and its repository is not a package"
 	list := []suite{
 		goSuite("go-sql-driver/mysql 1.10.1", "mariadb", "github.com/go-sql-driver/mysql@v1.10.1", "TestConnectorReturnsTimeout", // it needs a network
-			[]string{"CREATE DATABASE gotest"}, func(at place) []string {
-				return []string{"MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASS=" + at.password, fmt.Sprintf("MYSQL_TEST_ADDR=%s:%d", at.host, at.port), "MYSQL_TEST_PROT=tcp"}
+			[]string{"CREATE DATABASE gotest"}, func(at place) (env, flags []string) {
+				return []string{"MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASS=" + at.password, fmt.Sprintf("MYSQL_TEST_ADDR=%s:%d", at.host, at.port), "MYSQL_TEST_PROT=tcp"}, nil
 			}, "."),
 		goSuite("lib/pq 1.12.3", "postgres", "github.com/lib/pq@v1.12.3", "^$",
-			[]string{"CREATE DATABASE pqgotest"}, func(at place) []string {
-				return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=pqgotest", "PGSSLMODE=disable"}
+			[]string{"CREATE DATABASE pqgotest"}, func(at place) (env, flags []string) {
+				return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=pqgotest", "PGSSLMODE=disable"}, nil
 			}, "./..."),
 		goSuite("pgx 5.12.0", "postgres", "github.com/jackc/pgx/v5@v5.12.0", "^$",
-			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) []string {
+			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
 				url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
-				return []string{"PGX_TEST_DATABASE=" + url, "PGX_TEST_TCP_CONN_STRING=" + url, "PGX_TEST_PLAIN_PASSWORD_CONN_STRING=", "PGX_TEST_MD5_PASSWORD_CONN_STRING="}
+				return []string{"PGX_TEST_DATABASE=" + url, "PGX_TEST_TCP_CONN_STRING=" + url, "PGX_TEST_PLAIN_PASSWORD_CONN_STRING=", "PGX_TEST_MD5_PASSWORD_CONN_STRING="}, nil
 			}, "./..."),
+		goSuite("xorm 1.4.3, postgres", "postgres", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
+			return nil, []string{"-db=postgres", fmt.Sprintf("-conn_str=postgres://%s:%s@%s:%d/xorm_test?sslmode=disable", at.user, at.password, at.host, at.port), "-show_sql=false"}
+		}, "./tests"),
+		goSuite("xorm 1.4.3, mariadb", "mariadb", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
+			return nil, []string{"-db=mysql", fmt.Sprintf("-conn_str=%s:%s@tcp(%s:%d)/xorm_test?charset=utf8mb4", at.user, at.password, at.host, at.port), "-show_sql=false"}
+		}, "./tests"),
+		goSuite("go-pg 10.11.0", "postgres", "github.com/go-pg/pg/v10@v10.11.0", "^$", []string{"CREATE EXTENSION hstore"}, func(at place) (env, flags []string) {
+			return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres", "PGSSLMODE=disable"}, nil
+		}, "./..."),
 		pytest("PyMySQL 1.1.1", "mariadb", debian("trixie", "python-pymysql", "cryptography"), []string{"CREATE DATABASE test1", "CREATE DATABASE test2"}, func(folder string, at place) (env, args []string, err error) {
 			database := func(name string) string {
 				return fmt.Sprintf(`{"host": %q, "port": %d, "user": %q, "passwd": %q, "database": %q, "use_unicode": true, "local_infile": true}`, at.host, at.port, at.user, at.password, name)

@@ -37,6 +37,9 @@ func all() []suite {
 		goSuite("go-pg 10.11.0", "postgres", "github.com/go-pg/pg/v10@v10.11.0", "^$", []string{"CREATE EXTENSION hstore"}, func(at place) (env, flags []string) {
 			return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres", "PGSSLMODE=disable"}, nil
 		}, "./..."),
+		goSuite("River 0.51.2", "postgres", "github.com/riverqueue/river@v0.51.2", "^$", []string{"CREATE DATABASE river_test"}, func(at place) (env, flags []string) {
+			return []string{fmt.Sprintf("TEST_DATABASE_URL=postgres://%s:%s@%s:%d/river_test?sslmode=disable&pool_max_conns=15", at.user, at.password, at.host, at.port)}, nil
+		}, "./..."),
 		pytest("PyMySQL 1.1.1", "mariadb", debian("trixie", "python-pymysql", "cryptography"), []string{"CREATE DATABASE test1", "CREATE DATABASE test2"}, func(folder string, at place) (env, args []string, err error) {
 			database := func(name string) string {
 				return fmt.Sprintf(`{"host": %q, "port": %d, "user": %q, "passwd": %q, "database": %q, "use_unicode": true, "local_infile": true}`, at.host, at.port, at.user, at.password, name)

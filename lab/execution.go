@@ -102,7 +102,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	case lost != nil && err == nil:
 		r.stop(lost)
 	case err != nil && works && errors.Is(err, ErrCaseLimit):
-		r.stop(fmt.Errorf("%w: %w: %s", ErrSilent, err, still))
+		r.stop(fmt.Errorf("%w: %s: %w", err, still, ErrSilent))
 	case err != nil && still != "":
 		r.stop(fmt.Errorf("%w: %s", err, still))
 	case err != nil:
@@ -286,7 +286,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	began := time.Now()
 	waits, err := x.lab.watcher.Look(ctx, ids)
 	if err != nil {
-		return nil, unanswered(ctx, err, began, killLimit) // the lock views wait for nobody
+		return nil, x.lab.blame(ctx, err, began, killLimit) // the lock views wait for nobody
 	}
 	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {

@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"wirecheck/answer"
+	"wirecheck/backends/engine"
+	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
 
@@ -21,6 +25,7 @@ func TestFateOf(t *testing.T) {
 	<-over.Done()
 	passed := fmt.Errorf("read answer: %w", context.Cause(over))
 	long, short := time.Now().Add(-4*time.Second), time.Now()
+	l := &Lab{config: Config{Backend: engine.Descriptor{Product: product.Of("postgres")}}}
 	tests := []struct {
 		name string
 		err  error
@@ -30,11 +35,14 @@ func TestFateOf(t *testing.T) {
 		{"it was reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, Ended},
 		{"nobody listens any more", fmt.Errorf("open a session: %w", syscall.ECONNREFUSED), Ended},
 		{"we closed it ourselves", fmt.Errorf("read answer: %w", net.ErrClosed), TimedOut},
+		{"it ended the connection with its answer", l.blame(t.Context(), fmt.Errorf("look: %w", &pgconn.PgError{Severity: "FATAL", Code: "57P01"}), short, 6*time.Second), Ended},
+		{"it shuts down, and says so", l.blame(t.Context(), fmt.Errorf("begin: %w", &answer.Error{Code: "57P03"}), short, 6*time.Second), Ended},
+		{"it refused the question", l.blame(t.Context(), fmt.Errorf("look: %w", &pgconn.PgError{Severity: "ERROR", Code: "42501"}), short, 6*time.Second), TimedOut},
 		{"a question was refused", fmt.Errorf("look: %w", &answer.Error{Code: "1227"}), TimedOut},
 
-		{"a statement that waits for nobody had the time for itself", unanswered(over, passed, long, 6*time.Second), Hangs},
-		{"others had used up the time", unanswered(over, passed, short, 6*time.Second), TimedOut},
-		{"it failed within the time", unanswered(t.Context(), io.EOF, long, 6*time.Second), Ended},
+		{"a statement that waits for nobody had the time for itself", l.blame(over, passed, long, 6*time.Second), Hangs},
+		{"others had used up the time", l.blame(over, passed, short, 6*time.Second), TimedOut},
+		{"it failed within the time", l.blame(t.Context(), io.EOF, long, 6*time.Second), Ended},
 		{"it was not ended on request", fmt.Errorf("%w: %w", ErrStays, context.DeadlineExceeded), Hangs},
 		{"the case took too long", passed, TimedOut},
 		{"a limit passed", context.DeadlineExceeded, TimedOut},

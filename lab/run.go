@@ -33,7 +33,7 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		err = l.begin(ctx, spec)
 	}
 	if err != nil {
-		return nil, unanswered(ctx, err, began, l.config.Case)
+		return nil, l.blame(ctx, err, began, l.config.Case)
 	}
 	r := &Result{Permutation: p}
 	for i := range spec.Sessions {
@@ -68,7 +68,7 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	began = time.Now()
 	if err := l.tearDown(ctx, spec, r); err != nil {
-		r.stop(unanswered(ctx, err, began, limit)) // no step is under way any more
+		r.stop(l.blame(ctx, err, began, limit)) // no step is under way any more
 	}
 	if r.Trouble != nil {
 		l.current, l.contents = nil, nil
@@ -140,7 +140,7 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepare
 		for i := range spec.Setup {
 			b := &spec.Setup[i]
 			if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
-				err = unanswered(ctx, err, began, l.config.Case)
+				err = l.blame(ctx, err, began, l.config.Case)
 				return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
 			}
 		}

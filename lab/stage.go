@@ -65,7 +65,7 @@ func (s *Stage) Reset(ctx context.Context) error {
 		err = s.lab.begin(ctx, s.spec)
 	}
 	if err != nil {
-		return unanswered(ctx, err, began, stageLimit)
+		return s.lab.blame(ctx, err, began, stageLimit)
 	}
 	return s.lab.setUp(ctx, s.spec, &Result{}, func() {})
 }

@@ -227,7 +227,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 // failed says that a scenario could not be executed to its end.
 func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level product.Level, err error) {
 	fmt.Fprintf(r.o.Stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
-	if !errors.Is(err, errDied) { // else the case itself is among the cases
+	if !errors.Is(err, errDied) && !errors.Is(err, errHung) { // else the case itself is among the cases
 		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
 	}
 }
@@ -236,8 +236,11 @@ func targetOf(s *backends.Instance, l product.Level) scenario.Target {
 	return scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: l.History}
 }
 
-// errDied says that the server ended in the middle of a permutation.
-var errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
+// errDied says that the server ended in the middle of a permutation, and errHung that it gave no answer there.
+var (
+	errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
+	errHung = errors.New("the server gave no answer in time; the remaining permutations were not run")
+)
 
 // atLevel executes all permutations of a file at one level.
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level product.Level, out *bytes.Buffer) (err error) {
@@ -298,6 +301,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 		if done.Crashed || done.Hung {
 			died = true
+			if done.Hung {
+				return errHung
+			}
 			return errDied
 		}
 	}

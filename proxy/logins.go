@@ -14,28 +14,33 @@ import (
 // cost, and clients that answer get in. As long as there are places, slow clients have all the time that the server gives
 // them.
 //
-// A waiting client that has gone holds a descriptor, a goroutine and one of the bounded places to wait, so we look for such clients as others come.
+// A waiting client is a connection and nothing more: it gets a goroutine with its place. One that has gone holds a descriptor, so we look for such
+// clients as others come.
 type logins struct {
 	most     int
 	patience time.Duration // how long a client may let us wait while others wait for its place
+	limit    time.Duration // how long a client may wait for a place
 
 	mu      sync.Mutex // guards what follows, and the logins' own fields
 	places  []*login   // those that log in
 	waiting []*login   // those without a place, in the order in which they came
 	came    int        // clients since we last looked who of those that wait is gone
 	oldest  bool       // the next place is for the one that has waited longest
+	closed  bool       // nobody gets a place any more
 	timer   *time.Timer
 }
 
-// login is a client from its connection to the end of its authentication.
+// login is a client from its connection to the end of its authentication. Its functions must not wait: they are called while others come.
 type login struct {
-	end   func()        // ends its session
-	left  func() bool   // asks whether it has ended its connection without a word
-	ready chan struct{} // closed when it has a place, or has to go
-	began time.Time     // when it got its place
-	owes  time.Time     // since when we wait for the client; zero: we do not
-	spoke bool          // it has answered once: it is at work on a proof of who it is, which takes a busy machine a while
-	gone  bool          // it had to go
+	begin func()          // starts its session: it has a place
+	drop  func(left bool) // closes its connection before it got a place: it has left, or has to go
+	end   func()          // ends its session
+	left  func() bool     // asks whether it has ended its connection without a word
+	came  time.Time
+	began time.Time // when it got its place
+	owes  time.Time // since when we wait for the client; zero: we do not
+	spoke bool      // it has answered once: it is at work on a proof of who it is, which takes a busy machine a while
+	gone  bool      // it lost its place
 }
 
 const (
@@ -48,37 +53,37 @@ const (
 	spokeFactor = 3
 )
 
-// enter waits for a place until over, and not for longer than limit. It returns nil if the client has to go. end ends the
-// client's session; left asks whether the client is gone already: such a one gets no place.
-func (l *logins) enter(end func(), left func() bool, over <-chan struct{}, limit time.Duration) *login {
-	one := &login{end: end, left: left, ready: make(chan struct{})}
+// enter has a client wait for a place, or gives it one.
+func (l *logins) enter(one *login) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		one.drop(false)
+		return
+	}
+	one.came = time.Now()
 	l.waiting = append(l.waiting, one)
 	if l.came++; l.came >= max(l.most, len(l.waiting)/2) { // so that each client costs three looks at most
 		l.sweep()
 	}
 	if len(l.waiting) > l.most*waitingFactor {
-		l.refuse(0)
+		l.refuse(0, false)
 	}
 	l.serve()
-	l.mu.Unlock()
-	late := time.NewTimer(limit)
-	defer late.Stop()
-	select {
-	case <-one.ready:
-	case <-over:
-	case <-late.C:
-	}
+}
+
+// close has all go that wait.
+func (l *logins) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.waiting, one); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		one.gone = true
+	l.closed = true
+	for _, one := range l.waiting {
+		one.drop(false)
 	}
-	if one.gone {
-		return nil
+	l.waiting = nil
+	if l.timer != nil {
+		l.timer.Stop()
 	}
-	return one
 }
 
 // leave frees the place of a client that has logged in, or is gone. It reports whether the client had to go.
@@ -107,23 +112,22 @@ func (l *logins) awaits(one *login, client bool) {
 	}
 }
 
-// refuse ends the waiting of a client that has to go. l.mu is held.
-func (l *logins) refuse(i int) {
+// refuse ends the waiting of a client that has left or has to go. l.mu is held.
+func (l *logins) refuse(i int, left bool) {
 	one := l.waiting[i]
 	l.waiting = slices.Delete(l.waiting, i, i+1)
-	one.gone = true
-	close(one.ready)
+	one.drop(left)
 }
 
 // sweep ends the waiting of those that are gone. l.mu is held.
 func (l *logins) sweep() {
 	l.came = 0
 	l.waiting = slices.DeleteFunc(l.waiting, func(one *login) bool {
-		one.gone = one.left()
-		if one.gone {
-			close(one.ready)
+		gone := one.left()
+		if gone {
+			one.drop(true)
 		}
-		return one.gone
+		return gone
 	})
 }
 
@@ -138,27 +142,48 @@ func (l *logins) next() int {
 		if !l.waiting[i].left() {
 			return i
 		}
-		l.refuse(i)
+		l.refuse(i, true)
 	}
 	return -1
 }
 
-// serve gives places to those who wait. l.mu is held.
+// serve gives places to those who wait, and has those go that waited for too long. If it has to wait itself, it sees to it that it is called again.
+// l.mu is held.
 func (l *logins) serve() {
-	for i := l.next(); i >= 0 && (len(l.places) < l.most || l.evict()); i = l.next() {
+	now := time.Now()
+	for len(l.waiting) > 0 && now.Sub(l.waiting[0].came) >= l.limit {
+		l.refuse(0, false)
+	}
+	for i := l.next(); i >= 0; i = l.next() {
+		if len(l.places) >= l.most {
+			if wait := l.evict(now); wait > 0 {
+				l.again(min(wait, l.limit-now.Sub(l.waiting[0].came)))
+				return
+			}
+		}
 		one := l.waiting[i]
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 		l.oldest = !l.oldest
-		one.began = time.Now()
+		one.began = now
 		l.places = append(l.places, one)
-		close(one.ready)
+		one.begin()
 	}
 }
 
-// evict ends the login that has been due to go for longest. If none is, it sees to it that serve is called when one is.
-// l.mu is held.
-func (l *logins) evict() bool {
-	now := time.Now()
+// again has serve called when a time has passed. l.mu is held.
+func (l *logins) again(wait time.Duration) {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.timer = time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.serve()
+	})
+}
+
+// evict ends the login that has been due to go for longest. If none is, it says how long it takes until one is. l.mu is held.
+func (l *logins) evict(now time.Time) (wait time.Duration) {
 	first, left := -1, time.Duration(0)
 	for i, one := range l.places {
 		due := one.began.Add(slowFactor * l.patience)
@@ -176,21 +201,13 @@ func (l *logins) evict() bool {
 		}
 	}
 	if left > 0 {
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-		l.timer = time.AfterFunc(left, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.serve()
-		})
-		return false
+		return left
 	}
 	one := l.places[first]
 	l.places = slices.Delete(l.places, first, first+1)
 	one.gone = true
 	go one.end() // it may wait for locks
-	return true
+	return 0
 }
 
 // AwaitsClient says whether the login goes on only when the client sends something. A client that lets others wait may lose

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -25,13 +26,14 @@ type client struct {
 
 func (c *crowd) come() *client {
 	one := &client{entered: make(chan *login, 1), ended: make(chan struct{})}
-	before := c.waiting()
-	go func() {
-		one.entered <- c.l.enter(sync.OnceFunc(func() { close(one.ended) }), one.left.Load, c.t.Context().Done(), time.Hour)
-	}()
-	for len(one.entered) == 0 && c.waiting() == before { // it has a place or waits
-		time.Sleep(time.Millisecond)
-	}
+	c.l.enter(one.login())
+	return one
+}
+
+// login is the client as the logins know it. It enters with nil if it has to go.
+func (c *client) login() *login {
+	one := &login{drop: func(bool) { c.entered <- nil }, end: sync.OnceFunc(func() { close(c.ended) }), left: c.left.Load}
+	one.begin = func() { c.entered <- one }
 	return one
 }
 
@@ -44,7 +46,7 @@ func (c *crowd) waiting() int {
 // TestLogins: who answers gets in, whoever else is silent; the last one that came is the first; nobody has to go as long as
 // there are places, or while the server is what all wait for.
 func TestLogins(t *testing.T) {
-	c := crowd{t, &logins{most: 2, patience: time.Hour}}
+	c := crowd{t, &logins{most: 2, patience: time.Hour, limit: time.Hour}}
 	silent, slow := c.come(), c.come()
 	a, b := <-silent.entered, <-slow.entered
 	c.l.awaits(a, true)
@@ -85,13 +87,13 @@ func TestLogins(t *testing.T) {
 
 // TestLoginsBounded: of too many that wait, the first ones go.
 func TestLoginsBounded(t *testing.T) {
-	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	c := crowd{t, &logins{most: 1, patience: time.Hour, limit: time.Hour}}
 	<-c.come().entered
 	first := c.come()
 	for range waitingFactor - 1 {
 		c.come()
 	}
-	go c.l.enter(func() {}, func() bool { return false }, t.Context().Done(), time.Hour)
+	c.come()
 	if one := <-first.entered; one != nil || c.waiting() != waitingFactor {
 		t.Errorf("got %v, %d wait", one, c.waiting())
 	}
@@ -100,7 +102,7 @@ func TestLoginsBounded(t *testing.T) {
 // TestLoginsSwept: while each place is taken, clients that come and go do not pile up, and nobody who waits has to go for them.
 func TestLoginsSwept(t *testing.T) {
 	const most = 4
-	l := &logins{most: most, patience: time.Hour}
+	l := &logins{most: most, patience: time.Hour, limit: time.Hour}
 	c := crowd{t, l}
 	for range most {
 		<-c.come().entered
@@ -109,27 +111,18 @@ func TestLoginsSwept(t *testing.T) {
 	for range most {
 		stay = append(stay, c.come())
 	}
-	gone := make(chan *login, 2*most*waitingFactor)
-	last := new(atomic.Bool)
-	for range cap(gone) {
-		one := new(atomic.Bool)
-		l.mu.Lock()
-		came := l.came
-		l.mu.Unlock()
-		go func() { gone <- l.enter(func() {}, one.Load, t.Context().Done(), time.Hour) }()
-		for now := came; now == came; { // until it has come
-			runtime.Gosched()
-			l.mu.Lock()
-			now = l.came
-			l.mu.Unlock()
+	var gone []*client
+	for range 2 * most * waitingFactor {
+		one := c.come()
+		if len(gone) > 0 {
+			gone[len(gone)-1].left.Store(true) // it goes when another one has come
 		}
-		last.Store(true) // it goes when another one has come
-		last = one
+		gone = append(gone, one)
 		if n := c.waiting(); n > 3*most {
 			t.Fatalf("%d wait, and %d of them are there", n, most+1)
 		}
 	}
-	last.Store(true)
+	gone[len(gone)-1].left.Store(true)
 	for i, one := range stay {
 		if len(one.entered) > 0 {
 			t.Errorf("client %d had to go for clients that are gone", i)
@@ -138,8 +131,8 @@ func TestLoginsSwept(t *testing.T) {
 	l.mu.Lock()
 	l.sweep()
 	l.mu.Unlock()
-	for range cap(gone) {
-		if <-gone != nil {
+	for _, one := range gone {
+		if <-one.entered != nil {
 			t.Fatal("a client that is gone got a place")
 		}
 	}
@@ -148,9 +141,36 @@ func TestLoginsSwept(t *testing.T) {
 	}
 }
 
+// TestLoginsLimit: a client that has waited for too long has to go, and one that came later stays; at the end of the listener all go.
+func TestLoginsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = time.Minute
+		c := crowd{t, &logins{most: 1, patience: time.Hour, limit: limit}}
+		has := <-c.come().entered
+		first := c.come()
+		time.Sleep(limit / 2)
+		second := c.come()
+		time.Sleep(limit/2 - 1)
+		synctest.Wait()
+		if len(first.entered) > 0 {
+			t.Fatal("it had to go too early")
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if len(first.entered) != 1 || <-first.entered != nil || len(second.entered) > 0 || c.waiting() != 1 {
+			t.Fatal("the first one stays, or the second one goes")
+		}
+		c.l.close()
+		late := c.come()
+		if <-second.entered != nil || <-late.entered != nil || c.l.leave(has) {
+			t.Error("one that waits, or comes, when all is over does not go, or one that is there does")
+		}
+	})
+}
+
 // TestLoginsTurns: those that come later, in whatever number, do not keep one from a place that came before, nor it the last one.
 func TestLoginsTurns(t *testing.T) {
-	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	c := crowd{t, &logins{most: 1, patience: time.Hour, limit: time.Hour}}
 	one := <-c.come().entered
 	first := c.come()
 	for turn := range 2 {
@@ -170,7 +190,7 @@ func TestLoginsTurns(t *testing.T) {
 
 // TestLoginsLeft: a client that is gone gets no place, and costs nobody his; one that has ended after it said something is heard.
 func TestLoginsLeft(t *testing.T) {
-	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	c := crowd{t, &logins{most: 1, patience: time.Hour, limit: time.Hour}}
 	slow := c.come()
 	a := <-slow.entered
 	stays, goes := c.come(), c.come()
@@ -193,7 +213,10 @@ func TestLoginsLeft(t *testing.T) {
 	c.l.mu.Lock()
 	b.owes = b.owes.Add(-2 * time.Hour)
 	c.l.mu.Unlock()
-	if one := c.l.enter(func() {}, func() bool { return true }, t.Context().Done(), time.Hour); one != nil || c.l.leave(b) {
+	late := &client{entered: make(chan *login, 1), ended: make(chan struct{})}
+	late.left.Store(true)
+	c.l.enter(late.login())
+	if <-late.entered != nil || c.l.leave(b) {
 		t.Error("a client had to go for one that is gone, or that one got a place")
 	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -255,7 +255,7 @@ func listen(ctx context.Context, c Config, handler func(Config) (Handler, error)
 			return nil, errors.Join(fmt.Errorf("listen on %s: %w", c.Listen, Reason(err)), socket.Close())
 		}
 	}
-	l := &listener{config: c, handler: h, socket: socket, logins: &logins{most: c.Limits.Logins, patience: loginPatience}}
+	l := &listener{config: c, handler: h, socket: socket, logins: &logins{most: c.Limits.Logins, patience: loginPatience, limit: c.Timeouts.Startup}}
 	l.tls.Store(certs)
 	return l, nil
 }
@@ -332,12 +332,8 @@ func (p *Proxy) serve(ctx context.Context, l *listener) error {
 	p.log.Info().Str("listener", l.config.Name).Stringer("address", l.socket.Addr()).
 		Stringer("upstream", l.config.Upstream).Str("protocol", string(l.config.Protocol)).Str("mode", string(l.config.Mode)).Msg("listening")
 	var sessions errgroup.Group
-	err := p.accept(ctx, l, func(conn net.Conn) {
-		sessions.Go(func() error {
-			p.session(ctx, hard, l, conn)
-			return nil
-		})
-	})
+	err := p.accept(ctx, l, func(conn net.Conn) { p.arrived(ctx, hard, l, conn, &sessions) })
+	l.logins.close() // from here on no session begins
 	grace := time.AfterFunc(l.config.Timeouts.Grace, kill)
 	defer grace.Stop()
 	if err != nil {
@@ -384,21 +380,32 @@ func passing(err error) bool {
 	return false
 }
 
-// session serves one client connection. soft ends when the process wants to end, hard when the grace time is over.
-func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) {
-	start := time.Now()
-	ctx, cancel := context.WithCancel(hard)
-	defer cancel()
-	end := func() {
-		cancel()
-		_ = conn.Close() // the session closes it once more
-	}
-	one := l.logins.enter(end, func() bool { return left(conn) }, soft.Done(), l.config.Timeouts.Startup)
-	if one == nil {
-		p.log.Info().Str("listener", l.config.Name).Stringer("client", conn.RemoteAddr()).Msg("a client had to go before it could log in: too many others try")
+// arrived has a client wait until it may log in, and serves it then. soft ends when the process wants to end, hard when the grace time is over.
+func (p *Proxy) arrived(soft, hard context.Context, l *listener, conn net.Conn, sessions *errgroup.Group) {
+	start, one := time.Now(), &login{left: func() bool { return left(conn) }}
+	one.drop = func(left bool) {
+		if !left {
+			p.log.Info().Str("listener", l.config.Name).Stringer("client", conn.RemoteAddr()).Msg("a client had to go before it could log in: too many others try")
+		}
 		_ = conn.Close() // it got nothing, and nothing was read
-		return
 	}
+	one.begin = func() {
+		ctx, cancel := context.WithCancel(hard)
+		one.end = func() {
+			cancel()
+			_ = conn.Close() // the session closes it once more
+		}
+		sessions.Go(func() error {
+			defer cancel()
+			p.session(ctx, soft, l, conn, one, start)
+			return nil
+		})
+	}
+	l.logins.enter(one)
+}
+
+// session serves a client that came at start, until ctx ends.
+func (p *Proxy) session(ctx, soft context.Context, l *listener, conn net.Conn, one *login, start time.Time) {
 	id := p.sessions.Add(1)
 	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
 	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls.Load(), logins: l.logins, login: one}

@@ -218,11 +218,16 @@ func (s *Session) AwaitsClient(yes bool) {
 	}
 }
 
-// LoggedIn says that the client is authenticated, or that the session's login is not ours to see.
-func (s *Session) LoggedIn() {
+// LeavesPlace says that the client does not log in: its place is for another one.
+func (s *Session) LeavesPlace() {
 	if s.login != nil {
 		s.logins.leave(s.login)
 	}
+}
+
+// LoggedIn says that the client is authenticated, or that the session's login is not ours to see.
+func (s *Session) LoggedIn() {
+	s.LeavesPlace()
 	if s.leftOut != nil {
 		s.leftOut.Add(1)
 		s.leftOut = nil

@@ -37,10 +37,11 @@ import (
 type Handler struct {
 	observer *Observer // nil in pass mode
 	relays   relay.Relay
+	cancels  *cancels
 }
 
 // New makes a Handler. Without an observer sessions are only passed through.
-func New(o *Observer) *Handler { return &Handler{observer: o} }
+func New(o *Observer) *Handler { return &Handler{observer: o, cancels: newCancels()} }
 
 var _ proxy.Handler = (*Handler)(nil)
 
@@ -52,6 +53,7 @@ type session struct {
 	*proxy.Session
 	observer *Observer
 	relays   *relay.Relay
+	cancels  *cancels
 	ctx      context.Context // ends when the session must end at once; kept here because both goroutines wait on connections only
 
 	client, server net.Conn // as they are spoken to, TLS included; server is nil until it is dialled
@@ -98,7 +100,7 @@ func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 }
 
 func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
-	s := &session{Session: p, ctx: ctx, relays: &h.relays, client: p.Client, parameters: make(map[string]string)}
+	s := &session{Session: p, ctx: ctx, relays: &h.relays, cancels: h.cancels, client: p.Client, parameters: make(map[string]string)}
 	if p.Config.Mode.Observes() {
 		s.observer = h.observer
 	}
@@ -170,6 +172,7 @@ func (s *session) run() error {
 // relay is the life of the session after authentication.
 func (s *session) relay() error {
 	s.LoggedIn()
+	defer s.cancels.began(s.backend)()
 	if err := s.Client.SetDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}

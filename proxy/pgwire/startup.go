@@ -316,24 +316,6 @@ func (s *session) foreign(raw []byte) error {
 	return s.join()
 }
 
-// cancel forwards a CancelRequest. The server answers by closing the connection when it has done what it could
-// (manual, 55.2.8); then so do we.
-func (s *session) cancel(raw []byte) error {
-	if err := s.dial(); err != nil {
-		return fmt.Errorf("forward cancel request: %w", err)
-	}
-	if err := s.requireTLS(); err != nil {
-		return fmt.Errorf("forward cancel request: %w", err)
-	}
-	if _, err := s.server.Write(raw); err != nil {
-		return fmt.Errorf("forward cancel request: %w", err)
-	}
-	stop := context.AfterFunc(s.ctx, func() { _ = s.server.SetDeadline(past) })
-	defer stop()
-	_, err := io.Copy(io.Discard, s.server)
-	return quiet(err)
-}
-
 // requireTLS sees to TLS with the server where the configuration wants it whatever the client does.
 func (s *session) requireTLS() error {
 	if s.serverTLS || s.Config.UpstreamTLS.Mode != proxy.Require {

@@ -348,7 +348,7 @@ func comparedColumn(n *pg.Node, rel *rewrite.Relation, ref string) (string, *rew
 // kinds are how the types compare whose comparison needs no server.
 var kinds = map[string]condition.Kind{
 	"int2": condition.Number, "int4": condition.Number, "int8": condition.Number, "numeric": condition.Number, "bool": condition.Bool,
-	"uuid": condition.UUID, "date": condition.Date, "time": condition.Clock, "timestamp": condition.Timestamp, "timestamptz": condition.Instant,
+	"uuid": condition.UUID, "date": condition.Date, "time": condition.Clock, "timestamp": condition.Local, "timestamptz": condition.Instant,
 	"text": condition.Text, "varchar": condition.Text, "enum": condition.Text,
 }
 

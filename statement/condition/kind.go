@@ -18,6 +18,7 @@ const (
 	Date      Kind = "date"      // 2026-11-22
 	Clock     Kind = "time"      // 09:00:00.5
 	Timestamp Kind = "timestamp" // 2026-11-22 09:00:00.5, without a zone
+	Local     Kind = "local"     // the same; an offset from UTC behind it means nothing (PostgreSQL manual, 8.5.1.3: timestamp without time zone)
 	Instant   Kind = "instant"   // the same with its offset from UTC: 2026-11-22T09:00:00+01:00
 	Text      Kind = "text"      // equal if the bytes are equal, and only then
 	Folded    Kind = "folded"    // text of a collation that may take letters for equal that differ in case or accents, and ignore blanks at the end
@@ -71,6 +72,12 @@ func (k Kind) canonical(s string) (string, bool) {
 		day, ok1 := Date.canonical(s[:10])
 		t, ok2 := clock(s[11:])
 		return day + " " + t, ok1 && ok2
+	case Local:
+		at := len(s)
+		if _, behind, ok := zone(s); ok {
+			at = behind
+		}
+		return Timestamp.canonical(s[:at])
 	case Instant:
 		return instant(s)
 	case Text, Folded:
@@ -129,32 +136,46 @@ func days(s string) (n int, ok bool) {
 
 // instant writes a moment as its minute in UTC, counted from the year 1, and the seconds.
 func instant(s string) (string, bool) {
-	at := strings.LastIndexAny(s, "+-Z")
-	if at < 16 || s[10] != ' ' && s[10] != 'T' {
+	offset, at, ok := zone(s)
+	if !ok {
 		return "", false
 	}
 	day, ok1 := days(s[:10])
 	t, ok2 := clock(s[11:at])
-	zone := s[at:]
-	if zone == "Z" {
-		zone = "+00"
-	}
-	if len(zone) == 3 {
-		zone += ":00"
-	}
-	if !ok1 || !ok2 || len(zone) != 6 || zone[3] != ':' || !below(zone[1:3], 24) || !below(zone[4:], 60) {
+	if !ok1 || !ok2 {
 		return "", false
 	}
-	minutes := func(s string) int {
-		h, _ := strconv.Atoi(s[:2])
-		m, _ := strconv.Atoi(s[3:5])
-		return 60*h + m
+	return fmt.Sprintf("%012d%s", day*1440+minutes(t)-offset, t[5:]), true
+}
+
+// zone is the offset from UTC, in minutes, that stands behind a date and a time, and where it begins: Z, +01, -03:30.
+func zone(s string) (offset, at int, ok bool) {
+	at = strings.LastIndexAny(s, "+-Z")
+	if at < 16 || s[10] != ' ' && s[10] != 'T' {
+		return 0, 0, false
 	}
-	offset := minutes(zone[1:])
-	if zone[0] == '-' {
+	text := s[at:]
+	if text == "Z" {
+		text = "+00"
+	}
+	if len(text) == 3 {
+		text += ":00"
+	}
+	if len(text) != 6 || text[3] != ':' || !below(text[1:3], 24) || !below(text[4:], 60) {
+		return 0, 0, false
+	}
+	offset = minutes(text[1:])
+	if text[0] == '-' {
 		offset = -offset
 	}
-	return fmt.Sprintf("%012d%s", day*1440+minutes(t)-offset, t[5:]), true
+	return offset, at, true
+}
+
+// minutes are those of hours and minutes.
+func minutes(s string) int {
+	h, _ := strconv.Atoi(s[:2])
+	m, _ := strconv.Atoi(s[3:5])
+	return 60*h + m
 }
 
 // compare decides a comparison.

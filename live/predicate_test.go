@@ -97,10 +97,13 @@ type conn struct {
 	my *sql.Conn
 }
 
-// ask executes a statement and gives its rows as text, in an order of their own.
+// ask executes a statement and gives its rows as text, in an order of their own. One behind ! is sent by the simple protocol (PostgreSQL).
 func ask(c conn, query string, args ...any) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if simple, ok := strings.CutPrefix(query, "!"); ok {
+		query, args = simple, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)
+	}
 	isSelect := strings.HasPrefix(query, "SELECT") || strings.HasPrefix(query, "WITH")
 	var out []string
 	switch {
@@ -447,9 +450,53 @@ var offsets = []form{
 		2 COMMIT`, ""},
 }
 
+// zones are conditions on a timestamp with time zone, whose values have none: what they mean depends on the session's.
+var zones = []form{
+	{"days in UTC", `1 SET LOCAL TIME ZONE 'UTC'
+		2 SET LOCAL TIME ZONE 'UTC'
+		1 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		2 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		1 INSERT INTO visit VALUES (10, '2026-11-22 00:00')
+		2 INSERT INTO visit VALUES (11, '2026-11-22 13:59:59+02')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"other days in UTC", `1 SET LOCAL TIME ZONE 'UTC'
+		2 SET LOCAL TIME ZONE 'UTC'
+		1 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		2 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		1 INSERT INTO visit VALUES (10, '2026-11-21 23:59:59.999999')
+		2 INSERT INTO visit VALUES (11, '2026-11-22 14:00:00+02')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"days in UTC, when the plan may be older than the zone", `1 SET LOCAL TIME ZONE 'UTC'
+		2 SET LOCAL TIME ZONE 'UTC'
+		1 SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		2 SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		1 INSERT INTO visit VALUES (10, '2026-11-22 00:00')
+		2 INSERT INTO visit VALUES (11, '2026-11-22 13:59:59+02')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"days of another zone", `1 SET LOCAL TIME ZONE 'Asia/Tokyo'
+		2 SET LOCAL TIME ZONE 'Asia/Tokyo'
+		1 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		2 !SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		1 INSERT INTO visit VALUES (10, '2026-11-22 11:00+00')
+		2 INSERT INTO visit VALUES (11, '2026-11-22 11:30+00')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a zone that the text itself sets", `1 SET LOCAL TIME ZONE 'UTC'
+		2 SET LOCAL TIME ZONE 'UTC'
+		1 !SET LOCAL TIME ZONE 'Asia/Tokyo'; SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		2 !SET LOCAL TIME ZONE 'Asia/Tokyo'; SELECT count(*) FROM visit WHERE at >= '2026-11-22' AND at < '2026-11-22 12:00'
+		1 INSERT INTO visit VALUES (10, '2026-11-22 11:00+00')
+		2 INSERT INTO visit VALUES (11, '2026-11-22 11:30+00')
+		1 COMMIT
+		2 COMMIT`, ""},
+}
+
 // TestForms plays what applications write, with its near misses.
 func TestForms(t *testing.T) {
-	newStand(t, 2, bookings).forms(slices.Concat(forms, offsets), "READ COMMITTED", "SERIALIZABLE")
+	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)").forms(slices.Concat(forms, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
 }
 
 // TestFormsFamily plays them on MariaDB, or another product of the family.
@@ -462,7 +509,11 @@ func (s *stand) forms(list []form, levels ...string) {
 	t := s.t
 	for _, level := range levels {
 		for _, f := range list {
-			for _, q := range []string{"DELETE FROM booking", "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
+			clean := "DELETE FROM booking"
+			if !s.family {
+				clean = "WITH b AS (DELETE FROM booking) DELETE FROM visit"
+			}
+			for _, q := range []string{clean, "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
 				if _, err := ask(s.direct, q); err != nil {
 					t.Fatal(err)
 				}

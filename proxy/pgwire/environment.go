@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,6 +42,8 @@ func (v *environment) reported(name, value string) {
 		v.facts.Encoding = value
 	case "standard_conforming_strings":
 		v.facts.Backslashes = value == "off"
+	case "TimeZone":
+		v.facts.UTC = slices.Contains([]string{"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}, value)
 	}
 }
 

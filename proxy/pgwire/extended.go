@@ -79,6 +79,7 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err e
 
 // statementPlan plans a single statement.
 func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+	facts.UTC = false // the server may read the constants now, and those of Bind and those of a stale plan later
 	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
 }
 

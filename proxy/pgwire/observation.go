@@ -41,7 +41,7 @@ func (s *session) observation() *observation {
 		database: s.observer.at(databaseKey{s.Config.Upstream.String(), s.startup.database()}),
 		hides:    s.observer.rewriter.Hides(),
 	}
-	for _, name := range []string{"client_encoding", "standard_conforming_strings"} {
+	for _, name := range []string{"client_encoding", "standard_conforming_strings", "TimeZone"} {
 		v.reported(name, s.parameters[name])
 	}
 	s.Backend = uint64(s.backend)

@@ -101,6 +101,13 @@ func (p *pipeline) idle(status byte) bool {
 	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.events.tracker != nil
 }
 
+// settled reports whether the server has answered all, so that it has told all settings that it reports.
+func (p *pipeline) settled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.open && p.queue.empty() && !p.ignoring
+}
+
 // alone reports whether everything that was sent before or behind an entry is answered.
 func (p *pipeline) alone(e *entry) bool {
 	p.mu.Lock()

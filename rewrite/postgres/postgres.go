@@ -70,6 +70,8 @@ type Session struct {
 	Encoding string
 	// Backslashes says that standard_conforming_strings is off, so that a backslash in a plain literal is an escape.
 	Backslashes bool
+	// UTC says that TimeZone is certainly UTC when the server reads the text. A text of several statements may change that.
+	UTC bool
 	// Asks says that something in the database may ask for the text of the running statement, see AsksQuery.
 	Asks bool
 	// Stale says that what was known of tables may be used although they may have changed since.
@@ -154,7 +156,7 @@ func noCatalog() *rewrite.View { return (*rewrite.Catalog)(nil).View(false) }
 
 func (s Session) facts(single bool) string {
 	var b strings.Builder
-	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, single} {
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, s.UTC, single} {
 		if f {
 			b.WriteByte('1')
 		} else {
@@ -178,6 +180,7 @@ func (s Session) facts(single bool) string {
 // make understands a text. Whatever goes wrong leaves it alone.
 func (r *Rewriter) make(sql string, c *rewrite.View, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	if r.capture == rewrite.CaptureColumns {
+		s.UTC = false
 		return r.makeColumns(sql, c, s, single)
 	}
 	return r.makeNative(sql, c, s, single)
@@ -209,6 +212,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	if single && len(tree.Stmts) > 1 { // the server will refuse it
 		return unparsed(sql, "it has several statements"), nil, nil
 	}
+	s.UTC = s.UTC && len(tree.Stmts) == 1
 	if !c.Usable() {
 		mention(c, tree, r.capture == rewrite.CaptureColumns)
 	}

@@ -279,6 +279,9 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 			}
 			values = append(values, v)
 		}
+		if kind == condition.Instant && x.session.UTC {
+			return condition.Open(op, condition.Universal, name, values...)
+		}
 		return condition.Open(op, kind, name, values...)
 	}
 	not := func(c condition.Condition) condition.Condition {

@@ -20,6 +20,7 @@ const (
 	Timestamp Kind = "timestamp" // 2026-11-22 09:00:00.5, without a zone
 	Local     Kind = "local"     // the same; an offset from UTC behind it means nothing (PostgreSQL manual, 8.5.1.3: timestamp without time zone)
 	Instant   Kind = "instant"   // the same with its offset from UTC: 2026-11-22T09:00:00+01:00
+	Universal Kind = "universal" // the same, where a value without an offset is in UTC, as in a session whose time zone that is
 	Text      Kind = "text"      // equal if the bytes are equal, and only then
 	Folded    Kind = "folded"    // text of a collation that may take letters for equal that differ in case or accents, and ignore blanks at the end
 	Other     Kind = "other"
@@ -74,11 +75,16 @@ func (k Kind) canonical(s string) (string, bool) {
 		return day + " " + t, ok1 && ok2
 	case Local:
 		at := len(s)
-		if _, behind, ok := zone(s); ok {
-			at = behind
+		if zoned(s) {
+			_, at, _ = zone(s)
 		}
-		return Timestamp.canonical(s[:at])
+		return Timestamp.canonical(midnight(s[:at]))
 	case Instant:
+		return instant(s)
+	case Universal:
+		if s = midnight(s); !zoned(s) {
+			s += "Z"
+		}
 		return instant(s)
 	case Text, Folded:
 		return s, true
@@ -169,6 +175,17 @@ func zone(s string) (offset, at int, ok bool) {
 		offset = -offset
 	}
 	return offset, at, true
+}
+
+// zoned reports whether an offset stands behind a date and a time.
+func zoned(s string) bool { _, _, ok := zone(s); return ok }
+
+// midnight is a date alone as PostgreSQL reads it where it wants a time of day, too.
+func midnight(s string) string {
+	if len(s) == len("2026-11-22") {
+		s += " 00:00"
+	}
+	return s
 }
 
 // minutes are those of hours and minutes.

@@ -100,6 +100,7 @@ func (a *authentication) run() (bool, error) {
 			return true, a.welcome(body)
 		case f.kind == 'K' && len(body) >= 4:
 			a.backend = binary.BigEndian.Uint32(body)
+			a.known = a.cancels.began(a.backend) // before the client can send one
 		case f.kind == 'S':
 			if name, value, ok := parameterStatus(body); ok {
 				a.parameters[name] = value

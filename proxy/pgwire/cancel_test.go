@@ -18,7 +18,8 @@ import (
 type slowServer struct {
 	net.Listener
 	came  chan uint32   // the session that each request names
-	goOn  chan struct{} // each lets one request end
+	goOn  chan struct{} // closed when the requests may end
+	let   func()        // closes it
 	guard sync.WaitGroup
 }
 
@@ -30,6 +31,7 @@ func newSlowServer(t *testing.T) *slowServer {
 		t.Fatal(err)
 	}
 	s := &slowServer{Listener: l, came: make(chan uint32, 1000), goOn: make(chan struct{})}
+	s.let = sync.OnceFunc(func() { close(s.goOn) })
 	s.guard.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -40,6 +42,7 @@ func newSlowServer(t *testing.T) *slowServer {
 		}
 	})
 	t.Cleanup(func() {
+		s.let()
 		l.Close()
 		s.guard.Wait()
 	})
@@ -72,7 +75,7 @@ func cancelRequest(session uint32) string {
 // TestCancelMany: requests to cancel hold no place to log in, those for sessions of others have few turns, and neither keeps a client from its own.
 func TestCancelMany(t *testing.T) {
 	server := newSlowServer(t)
-	r := start(t, proxy.Config{Upstream: proxy.Address{Network: "tcp", Addr: server.Addr().String()}, Limits: proxy.Limits{Logins: 1}}, nil)
+	r := start(t, proxy.Config{Upstream: proxy.Address{Network: "tcp", Addr: server.Addr().String()}, Limits: proxy.Limits{Logins: 2}}, nil) // of whom 128 may wait
 	dial := func(text string) net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.addr.String())
 		if err != nil {
@@ -122,7 +125,7 @@ func TestCancelMany(t *testing.T) {
 			t.Errorf("one too many: %v", err)
 		}
 	}
-	// A client logs in at the only place.
+	// A client logs in, which it could not if they held the places.
 	own := dial("\x00\x00\x00\x0e\x00\x03\x00\x00user\x00\x00")
 	welcome := make([]byte, 28)
 	if err := own.SetDeadline(time.Now().Add(patience)); err != nil {
@@ -142,7 +145,7 @@ func TestCancelMany(t *testing.T) {
 		t.Errorf("%d more requests are sent or ended", n)
 	}
 	// All others are sent when it is their turn.
-	close(server.goOn)
+	server.let()
 	for range waiting + atOnce + 3 {
 		if err := <-ends; err != nil {
 			t.Error(err)

@@ -68,6 +68,7 @@ type session struct {
 	sameCert   bool // the client sees the certificate that the server has
 	startup    startupMessage
 	backend    uint32
+	known      func()            // ends that requests to cancel know the session; nil: they do not
 	parameters map[string]string // as the server reported them
 	cut        bool              // the client's connection broke while the server was still sending
 
@@ -79,6 +80,9 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
 	defer s.interruptible()()
 	err := s.run()
+	if s.known != nil {
+		s.known()
+	}
 	s.closeTLS()
 	if s.server != nil {
 		err = errors.Join(err, s.hangUp())
@@ -172,7 +176,6 @@ func (s *session) run() error {
 // relay is the life of the session after authentication.
 func (s *session) relay() error {
 	s.LoggedIn()
-	defer s.cancels.began(s.backend)()
 	if err := s.Client.SetDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}

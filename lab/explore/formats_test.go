@@ -25,6 +25,7 @@ var described = map[reflect.Type]string{
 	reflect.TypeFor[RefusedShape](): "a shape's refusals", reflect.TypeFor[ComparedKind](): "a kind", reflect.TypeFor[Different](): "a difference to the replay as it was",
 	reflect.TypeFor[Anomaly](): "an anomaly", reflect.TypeFor[Advice](): "an advice", reflect.TypeFor[ShapeAdvice](): "a shape", reflect.TypeFor[Pair](): "a pair",
 	reflect.TypeFor[Outcome](): "an outcome", reflect.TypeFor[Proof](): "a remedy", reflect.TypeFor[Cycle](): "a deadlock cycle", reflect.TypeFor[Breach](): "a broken invariant",
+	reflect.TypeFor[replay.Latency](): "a latency", reflect.TypeFor[replay.Times](): "times",
 }
 
 // fields gives the keys of a type's JSON, and the structures in them. What it embeds and is described by itself is left out.

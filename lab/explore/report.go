@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"wirecheck/history/prose"
@@ -140,6 +141,7 @@ func (p *Report) Replayed(to io.Writer) error {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	p.divergence(w, &x.Divergence)
+	p.latencies(w, x.Latencies)
 	p.tables(w)
 	broken(w, p.Broken)
 	if x.Deviated > 0 {
@@ -332,6 +334,37 @@ func (p *Report) divergence(w io.Writer, d *replay.Divergence) {
 		}
 		fmt.Fprintf(w, "  statement %d of session %d, %s: %s%s\n    trace:  %s\n    replay: %s\n", x.Step, x.Session, x.Kind, x.SQL, tagText(x.Tags), x.Want, x.Got)
 	}
+}
+
+// latencies tells which statements took longer or shorter than in the trace.
+func (p *Report) latencies(out io.Writer, list []replay.Latency) {
+	if len(list) == 0 {
+		return
+	}
+	how := ""
+	if p.judged != nil {
+		how = " (in the replay through the proxy that watches; without: --oracle none)"
+	}
+	fmt.Fprintf(out, "latency, trace -> replay, most different first%s:\n", how)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for i, l := range list {
+		if i == p.few() {
+			_ = w.Flush() // out remembers its error
+			p.more(out, len(list)-i)
+			return
+		}
+		fmt.Fprintf(w, "  p50 %s -> %s\tp99 %s -> %s\tof %d\t%s\n", short(l.Recorded.P50), short(l.Replayed.P50), short(l.Recorded.P99), short(l.Replayed.P99), l.Count, prose.Line(l.Statement, 48))
+	}
+	_ = w.Flush()
+}
+
+// short is a duration with as many digits as it is known to.
+func short(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 100 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }
 
 func deadlock(w io.Writer, d *replay.Deadlock) {

@@ -3,8 +3,10 @@ package explore
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"wirecheck/lab/replay"
+	"wirecheck/live"
 	"wirecheck/oracle"
 )
 
@@ -33,5 +35,35 @@ func TestHTML(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestLatencyLines: the screen has the few shapes that differ most, the page all of them, and both say when the replay's times have those of the proxy in them.
+func TestLatencyLines(t *testing.T) {
+	times := func(p50, p99 time.Duration) replay.Times { return replay.Times{P50: p50, P99: p99} }
+	r := Report{Replay: &replay.Result{}}
+	text := func() string {
+		var b strings.Builder
+		if err := r.Text(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if got := text(); strings.Contains(got, "latency") {
+		t.Errorf("a trace without durations: %s", got)
+	}
+	for range onScreen + 2 {
+		r.Replay.Latencies = append(r.Replay.Latencies, replay.Latency{Statement: "select ? from t", Count: 7, Recorded: times(1234567, 98765432), Replayed: times(time.Second, 2*time.Second)})
+	}
+	line := "  p50 1.2ms -> 1s  p99 99ms -> 2s  of 7  select ? from t\n"
+	if got := text(); strings.Count(got, line) != onScreen || !strings.Contains(got, "and 2 more (all: --format html, or --out)") || !strings.Contains(got, "latency, trace -> replay, most different first:") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := r.whole(); strings.Count(got, line) != onScreen+2 {
+		t.Errorf("the whole text is\n%s", got)
+	}
+	r.judged = &live.Result{}
+	if got := text(); !strings.Contains(got, "(in the replay through the proxy that watches; without: --oracle none)") {
+		t.Errorf("through a proxy: got\n%s", got)
 	}
 }

@@ -29,6 +29,7 @@ type pacer struct {
 	watcher  engine.Watcher
 	result   *Result
 	compare  *comparer
+	latency  latencies
 	sessions map[uint64]*session
 	pending  []*Step // in order, not sent
 	eof      bool
@@ -64,7 +65,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	k := &pacer{
 		config: c, ahead: make(chan ready, aheadRoom), dialect: prep.dialect, watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
-		sessions: map[uint64]*session{}, done: make(chan outcome),
+		sessions: map[uint64]*session{}, done: make(chan outcome), latency: latencies{},
 	}
 	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.dialect, made: c.Generated}
 	start := time.Now()
@@ -74,7 +75,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	err = errors.Join(err, k.leave(ctx, cancel, err))
 	k.result.Elapsed = time.Since(start)
 	reading.Wait() // leave has cancelled the context
-	k.result.Late = source.late
+	k.result.Late, k.result.Latencies = source.late, k.latency.list(maxShown)
 	return k.result, err
 }
 
@@ -477,6 +478,7 @@ func (k *pacer) finish(s *Step) {
 		}
 		k.deadlock(s)
 		k.compare.step(s)
+		k.latency.add(s)
 	}
 	if k.config.Done != nil {
 		k.config.Done(s)

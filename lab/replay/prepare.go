@@ -47,6 +47,7 @@ type preparer struct {
 	dialect lex.Dialect
 	system  func(schema string) bool
 	known   map[string][]statement.Statement // by text, with placeholders
+	shapes  map[string]string
 }
 
 const knownTexts = 10_000
@@ -60,7 +61,7 @@ func dialectOf(c *Config) lex.Dialect {
 }
 
 func newPreparer(c *Config) *preparer {
-	return &preparer{config: c, dialect: dialectOf(c), system: c.Backend.System, known: map[string][]statement.Statement{}}
+	return &preparer{config: c, dialect: dialectOf(c), system: c.Backend.System, known: map[string][]statement.Statement{}, shapes: map[string]string{}}
 }
 
 // prepare fills in what is sent, or why nothing is.
@@ -107,6 +108,9 @@ func (p *preparer) prepare(s *Step) {
 		s.Skip = "--infer-schema has executed it before"
 		return
 	}
+	if s.took > 0 {
+		s.shape = p.shape(st.SQL)
+	}
 	for _, v := range s.verbs {
 		if s.Volatile == "" {
 			s.Volatile = v.Volatile
@@ -147,6 +151,19 @@ func (p *preparer) describe(sql string) []statement.Statement {
 	}
 	p.known[sql] = list
 	return list
+}
+
+// shape is a statement's text without literals. One string serves all statements of a shape.
+func (p *preparer) shape(sql string) string {
+	text := shapeOf(sql, p.dialect)
+	if known, ok := p.shapes[text]; ok {
+		return known
+	}
+	if len(p.shapes) >= knownTexts {
+		clear(p.shapes)
+	}
+	p.shapes[text] = text
+	return text
 }
 
 // administration are statements about the server, not about the application's data. They are not replayed: accounts and databases are

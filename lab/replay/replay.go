@@ -149,15 +149,17 @@ type Step struct {
 	info   *trace.Session
 	verbs  []statement.Statement
 	tables []use
+	shape  string // its text without literals; empty: the trace does not tell how long it took
 
 	Answer  answer.Answer
 	Outcome answer.Outcome
 	Waited  bool // it was seen waiting for a lock
 	Lost    error
 	sent    time.Time
-	standIn string // why another statement is sent that fails, as this one did; empty: it is sent itself
-	as      string // the text that was sent, where SQL was changed then
-	begun   bool   // a BEGIN was put in front: the session was in a transaction when the trace began
+	lasted  time.Duration // from sending it to its answer
+	standIn string        // why another statement is sent that fails, as this one did; empty: it is sent itself
+	as      string        // the text that was sent, where SQL was changed then
+	begun   bool          // a BEGIN was put in front: the session was in a transaction when the trace began
 }
 
 // use is a table that a step touches.
@@ -238,11 +240,12 @@ type Result struct {
 	Skipped    map[string]int `json:"skipped"`    // by reason
 	Divergence Divergence     `json:"divergence"`
 	Deadlocks  []Deadlock     `json:"deadlocks"`
-	Deviations []Deviation    `json:"deviations"`      // the first ones
-	Deviated   int            `json:"deviated"`        // all
-	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the trace began
-	Left       int            `json:"left,omitempty"`  // transactions that were open when it ended; they were rolled back
-	Late       int            `json:"late,omitempty"`  // statements that came too far out of order in the file
+	Latencies  []Latency      `json:"latencies,omitempty"` // of the shapes whose times differ most from the trace's
+	Deviations []Deviation    `json:"deviations"`          // the first ones
+	Deviated   int            `json:"deviated"`            // all
+	Begun      int            `json:"begun,omitempty"`     // sessions that were in a transaction when the trace began
+	Left       int            `json:"left,omitempty"`      // transactions that were open when it ended; they were rolled back
+	Late       int            `json:"late,omitempty"`      // statements that came too far out of order in the file
 	// Backends gives the trace's session of each of the server's numbers.
 	Backends map[uint64]uint64 `json:"-"`
 	Elapsed  time.Duration     `json:"elapsed_ns"`

@@ -163,7 +163,9 @@ func (k *pacer) serve(ctx context.Context, m *session) error {
 			lost = s.Lost != nil
 		}
 		if !lost {
+			began := time.Now()
 			s.Answer, s.Lost = m.conn.Do(ctx, s.SQL)
+			s.lasted = time.Since(began)
 			open, lost, failed = s.Answer.After.InTransaction(), s.Lost != nil, s.Answer.After == answer.Failed
 		}
 		s.Outcome = k.config.Backend.Outcome(s.Answer, s.Lost)

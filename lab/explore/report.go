@@ -134,6 +134,9 @@ func (p *Report) Replayed(to io.Writer) error {
 	if x.Left > 0 {
 		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", prose.Count(x.Left, "transaction"))
 	}
+	if x.Asked > 0 {
+		fmt.Fprintf(w, "  sent again behind a commit that it overlapped, until the answer was the trace's: %s\n", prose.Count(x.Asked, "read"))
+	}
 	if x.Late > 0 {
 		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", prose.Count(x.Late, "statement"))
 	}

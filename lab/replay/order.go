@@ -22,8 +22,9 @@ const longWait = 10 * time.Millisecond
 const between = 1 << 10
 
 // sequence puts a trace's statements into the order in which a replay sends them. It is the order in which they ended, since who ends
-// first had its lock first (a session that comes late may well overtake one that waits), with two exceptions:
+// first had its lock first (a session that comes late may well overtake one that waits), with three exceptions:
 //
+//   - A plain read that can be asked again (ask.go) comes before all ends of transactions that it overlapped.
 //   - What reads from a snapshot that is as old as its beginning (a plain SELECT; the first statement at REPEATABLE READ) comes before
 //     everything that committed while it was under way.
 //   - A statement that writes comes right before the last end of another session's transaction while it was under way: so it waits again
@@ -50,7 +51,8 @@ type sequence struct {
 	eof    bool
 	levels map[uint64]bool // sessions whose transaction has a snapshot of its own, and has not taken it yet
 	seq, n int
-	ahead  *Step // axisTo: the step that ended right before the one that is reconstructed
+	ready  func(*Step) // fills in what is sent; nil: nobody wants to know
+	ahead  *Step       // axisTo: the step that ended right before the one that is reconstructed
 }
 
 func newSequence(in *trace.Reader, v *Survey, window int, keep func(uint64, *trace.Session) bool, until int64) *sequence {
@@ -142,6 +144,9 @@ func (q *sequence) precedes(x, y *Step) bool {
 		return x.lo < y.lo || x.lo == y.lo && x.seq < y.seq
 	case x.after == y:
 		return true
+	}
+	if x.asks {
+		return y.shows(x)
 	}
 	return x.early && y.ends && beganBefore(x, y)
 }
@@ -286,6 +291,9 @@ func (q *sequence) step(rec *trace.Record) *Step {
 	s.ends = letsGo(st)
 	s.inside = st.Before != answer.Idle
 	s.early = q.early(s)
+	if q.ready != nil {
+		q.ready(s)
+	}
 	return s
 }
 

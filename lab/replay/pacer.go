@@ -42,6 +42,7 @@ type pacer struct {
 	quiet    time.Time // since when nothing has moved
 	looked   time.Time
 	finished int
+	ended    int // ends of transactions that are done
 }
 
 // Run replays a trace. An error means that it could not do its work; what the server refused is in the Result.
@@ -62,6 +63,10 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 		c.Generated = NewGenerated(dialectOf(&c))
 	}
 	source, prep := newSequence(in, v, c.Limits.Window, c.Keep, c.Until), newPreparer(&c)
+	source.ready = func(s *Step) {
+		prep.prepare(s)
+		s.asks = s.early && c.asks(s)
+	}
 	k := &pacer{
 		config: c, ahead: make(chan ready, aheadRoom), dialect: prep.dialect, watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
@@ -70,7 +75,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.dialect, made: c.Generated}
 	start := time.Now()
 	var reading sync.WaitGroup
-	reading.Go(func() { readAhead(ctx, source, prep, k.ahead) })
+	reading.Go(func() { readAhead(ctx, source, k.ahead) })
 	err = k.run(ctx)
 	err = errors.Join(err, k.leave(ctx, cancel, err))
 	k.result.Elapsed = time.Since(start)
@@ -141,12 +146,9 @@ type ready struct {
 const aheadRoom = 256
 
 // readAhead reads steps and makes them ready, in a goroutine of its own: to parse a text takes as long as to execute it.
-func readAhead(ctx context.Context, from *sequence, prep *preparer, to chan<- ready) {
+func readAhead(ctx context.Context, from *sequence, to chan<- ready) {
 	for {
 		s, err := from.next()
-		if err == nil {
-			prep.prepare(s)
-		}
 		select {
 		case to <- ready{s, err}:
 		case <-ctx.Done():
@@ -185,6 +187,13 @@ func (k *pacer) send(ctx context.Context) (due time.Time, sent bool, err error) 
 	held := map[uint64]bool{} // sessions of which an earlier step could not be sent
 	var before []*Step        // the steps that could not be sent
 	for i, s := range k.pending {
+		if s.asked > k.ended { // it waits for another commit
+			if !k.overlaps(s) {
+				return due, k.settle(func(x *Step) bool { return x == s }), nil
+			}
+			held[s.Session] = true
+			continue
+		}
 		m := k.sessions[s.Session]
 		ready := !held[s.Session] && (m == nil || m.step == nil)
 		if ready {
@@ -201,6 +210,7 @@ func (k *pacer) send(ctx context.Context) (due time.Time, sent bool, err error) 
 		}
 		if ready {
 			k.pending = slices.Delete(k.pending, i, i+1)
+			k.settle(func(x *Step) bool { return x.hi < s.lo })
 			k.passed(s, before)
 			return due, true, k.submit(ctx, s)
 		}
@@ -210,7 +220,8 @@ func (k *pacer) send(ctx context.Context) (due time.Time, sent bool, err error) 
 		held[s.Session] = true
 		before = append(before, s)
 	}
-	return due, false, nil
+	// Two may each have been under way when the other one's transaction ended.
+	return due, len(k.flight) == 0 && due.IsZero() && k.settle(func(*Step) bool { return true }), nil
 }
 
 // goesOn reports whether a later step may be sent before s, which cannot be sent now.
@@ -400,7 +411,12 @@ func (k *pacer) took(o outcome) {
 		other.blocked = false
 	}
 	k.quiet, k.looked = time.Now(), time.Time{}
-	k.finish(o.step)
+	if o.step.ends && o.step.Statement != nil {
+		k.ended++
+	}
+	if !k.again(o.step) {
+		k.finish(o.step)
+	}
 }
 
 // look asks the server who waits.

@@ -145,6 +145,8 @@ type Step struct {
 	holds  int   // steps that are still to come in front of it
 	inside bool  // it was in a transaction when it began
 	early  bool  // what it sees is as old as its beginning
+	asks   bool  // it can be sent again until its answer is the trace's
+	asked  int   // it was sent, its answer was another one, and it is to be sent again: 1 and how many transactions had ended by then
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
 	verbs  []statement.Statement
@@ -246,6 +248,8 @@ type Result struct {
 	Begun      int            `json:"begun,omitempty"`     // sessions that were in a transaction when the trace began
 	Left       int            `json:"left,omitempty"`      // transactions that were open when it ended; they were rolled back
 	Late       int            `json:"late,omitempty"`      // statements that came too far out of order in the file
+	// Asked is how many plain reads that overlapped a commit were sent again behind it, since their answers differed from the trace's.
+	Asked int `json:"asked_again,omitempty"`
 	// Backends gives the trace's session of each of the server's numbers.
 	Backends map[uint64]uint64 `json:"-"`
 	Elapsed  time.Duration     `json:"elapsed_ns"`

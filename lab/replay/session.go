@@ -86,12 +86,12 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 		}
 		k.group.Go(func() error { return k.serve(ctx, m) })
 	}
-	if k.config.Before != nil {
+	if k.config.Before != nil && s.asked == 0 {
 		if err := k.config.Before(ctx, s); err != nil {
 			return err
 		}
 	}
-	if s.standIn == "" {
+	if s.standIn == "" && s.asked == 0 {
 		s.SQL = k.compare.made.mapped(s)
 	}
 	s.sent = time.Now()

@@ -318,6 +318,9 @@ func (o *Outcome) String() string {
 	for _, code := range slices.Sorted(maps.Keys(o.Refused)) {
 		parts = append(parts, fmt.Sprintf("refused with %s in %d", code, o.Refused[code]))
 	}
+	if o.GaveUp > 0 {
+		parts = append(parts, fmt.Sprintf("an UPDATE with a condition changes no row in %d", o.GaveUp))
+	}
 	if o.Waited > 0 {
 		parts = append(parts, fmt.Sprintf("waits in %d", o.Waited))
 	}

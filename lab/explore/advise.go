@@ -26,7 +26,8 @@ type adviser struct {
 	advice *Advice
 	shapes []*replay.Shape
 	until  time.Time
-	level  string // of the last trial
+	level  string      // of the last trial
+	keys   replay.Keys // of the database
 }
 
 // Advise executes a trace again, makes units of its shapes concurrent that never were, and says at which level, or by which remedy, nothing goes wrong.
@@ -75,6 +76,9 @@ func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) 
 	}
 	if len(groups) == 0 {
 		return nil
+	}
+	if a.keys, err = uniqueKeys(ctx, r.instance.Engine, r.target); err != nil {
+		return err
 	}
 	slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
@@ -314,7 +318,7 @@ func (a *adviser) ways(p *Pair) (list []way) {
 			return c
 		}})
 	}
-	for _, sql := range g.Unique(d) {
+	for _, sql := range g.Unique(a.keys, d) {
 		list = append(list, way{text: "let a constraint refuse the second row", sql: sql, change: func(g *replay.Group) *replay.Group { return g.Besides(sql) }})
 	}
 	reads := g.Reads(d)

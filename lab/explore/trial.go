@@ -25,6 +25,7 @@ type Outcome struct {
 	Possible int            `json:"possible,omitempty"` // in how many something goes wrong that the application might have prevented
 	Waited   int            `json:"waited,omitempty"`   // in how many a statement waited for a lock
 	Refused  map[string]int `json:"refused,omitempty"`  // in how many the server refused a statement, by its code
+	GaveUp   int            `json:"gave_up,omitempty"`  // in how many all units but one know that they came too late, since their UPDATE changes no row
 	Found    []string       `json:"found,omitempty"`    // names of the anomalies that are sure
 	Deadlock *Cycle         `json:"deadlock,omitempty"`
 	// Untried says why nothing, or not all, was tried; empty: it was.
@@ -59,6 +60,7 @@ func (o *Outcome) add(p *Outcome) {
 	}
 	o.Tried, o.Wrong, o.Possible, o.Waited = o.Tried+p.Tried, o.Wrong+p.Wrong, o.Possible+p.Possible, o.Waited+p.Waited
 	o.All = o.All && p.All
+	o.GaveUp += p.GaveUp
 	for code, n := range p.Refused {
 		o.Refused[code] += n
 	}
@@ -229,7 +231,10 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 	o.Tried++
 	k.e.executed++
 	k.count(result, p, o)
-	if k.refusesOne(result) {
+	if late, guarded := k.tooLate(result); late == len(k.g.Units)-1 { // what one does by itself is serializable
+		if guarded {
+			o.GaveUp++
+		}
 		return nil
 	}
 	if mark == "" {
@@ -293,15 +298,32 @@ func (k *combination) stopped(result *lab.Result) string {
 	return ""
 }
 
-// refusesOne reports whether a constraint that is a remedy has refused all units but one: the application then knows that it came too late.
-func (k *combination) refusesOne(result *lab.Result) bool {
-	refused := map[int]bool{}
+// tooLate counts the units that know that they came too late, and have committed nothing: a unique key refused their row, or their UPDATE changed no row
+// though its condition asks for that. guarded says that the application knows it by the number of rows.
+func (k *combination) tooLate(result *lab.Result) (units int, guarded bool) {
+	late := map[int]bool{}
 	for i := range result.Events {
-		if ev := &result.Events[i]; ev.Answer.Err != nil && ev.Answer.Err.Code == k.e.r.instance.Engine.DuplicateError {
-			refused[ev.Step.Session] = true
+		ev := &result.Events[i]
+		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed || late[ev.Step.Session] {
+			continue
+		}
+		u := k.g.Units[ev.Step.Session]
+		refused := ev.Answer.Err != nil && ev.Answer.Err.Code == k.e.r.instance.Engine.DuplicateError
+		none := ev.Answer.Err == nil && changed(&ev.Answer) == 0 && changed(&u.Steps[ev.Step.Index].Answer) > 0 && u.Steps[ev.Step.Index].Guarded(k.e.r.dialect())
+		if (refused || none) && !u.CommittedBefore(ev.Step.Index) {
+			late[ev.Step.Session] = true
+			guarded = guarded || none
 		}
 	}
-	return len(k.g.State.Besides) > 0 && len(refused) == len(k.g.Units)-1
+	return len(late), guarded
+}
+
+// changed is how many rows a statement changed.
+func changed(a *answer.Answer) (n int64) {
+	for i := range a.Results {
+		n += a.Results[i].Affected
+	}
+	return n
 }
 
 // wrongTrial counts an interleaving that goes wrong; the first ones get a name and a scenario, if its execution by itself shows it again.

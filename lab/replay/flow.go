@@ -92,8 +92,10 @@ func (u *Unit) flows(d lex.Dialect) (flows []Flow) {
 	return flows
 }
 
-// flow finds where one literal comes from: the nearest read that explains it.
+// flow finds where one literal comes from: the nearest read of a column that it belongs to, or else the nearest read that explains it. Small ids are alike
+// in all tables.
 func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]bool, d lex.Dialect) (Flow, bool) {
+	likely := -1
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
@@ -103,12 +105,30 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 				return f, true
 			}
 		}
-		if c.value == l.Value && (u.made(c, l, to) || l.Clause == "values" && u.Steps[c.step].asksCounter() || !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id"))) {
+		if c.value != l.Value {
+			continue
+		}
+		if u.made(c, l, to) || l.Clause == "values" && u.Steps[c.step].asksCounter() || !inputs[l.Value] && u.belongs(c, l, to) {
 			f.Kind = flow.Copy
 			return f, true
 		}
+		if named := l.Column != "id" && (c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id")); likely < 0 && !inputs[l.Value] && (named || telling(l.Value)) {
+			likely = i
+		}
 	}
-	return Flow{}, false
+	if likely < 0 {
+		return Flow{}, false
+	}
+	c := known[likely]
+	return Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column, Kind: flow.Copy}, true
+}
+
+// belongs reports whether a literal stands in the column that a value was read from, or in one that holds ids of the table that it was read from.
+func (u *Unit) belongs(c cell, l flow.Literal, to int) bool {
+	if c.name == l.Column && meet(u.Steps[c.step], u.Steps[to], func(_, _ use) bool { return true }) {
+		return true
+	}
+	return c.name == "id" && slices.ContainsFunc(u.Steps[c.step].tables, func(t use) bool { return belongsTo(l.Column, t.name, u.Steps[to]) })
 }
 
 // made reports whether a value is the id of a row that the unit has inserted, in a column of a later statement that refers to such rows.
@@ -257,18 +277,8 @@ func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
 		return false
 	}
-	if s.verbs[0].Clauses.Limit != "" {
-		return false
-	}
-	for _, c := range flow.Literals(s.SQL, d) {
-		if c.Clause != "where" {
-			continue
-		}
-		if c.Column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, c.Column) }) {
-			return false
-		}
-	}
-	return true
+	return s.verbs[0].Clauses.Limit == "" && !s.Guarded(d) &&
+		!slices.ContainsFunc(flow.Literals(s.SQL, d), func(l flow.Literal) bool { return l.Clause == "where" && l.Column == "" })
 }
 
 // replaceLiterals puts other values in the place of some literals.

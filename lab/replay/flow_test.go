@@ -8,6 +8,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/product"
+	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
@@ -90,6 +91,14 @@ func TestRecompute(t *testing.T) {
 			[]string{"INSERT INTO used (coupon_id) VALUES (4712)"}, ""},
 		{"an input is not a copy", []string{"SELECT n, id FROM coupon WHERE id = 4711", "n=1 id=4711", "INSERT INTO used (coupon_id) VALUES (4711)", "1 rows"}, []string{"n=2 id=4711", "1 rows"}, nil, "it read"},
 		{"a count decides: not known what then", []string{"SELECT count(*) FROM coupon", "count=0", "INSERT INTO coupon (code) VALUES ('B')", "1 rows"}, []string{"count=1", "1 rows"}, nil, "it read"},
+		{"ids that are alike: the row's own counts, not the nearest", []string{"SELECT id, used FROM coupon WHERE code = 'A'", "id=1 used=f", "INSERT INTO coupon_use (coupon_id) VALUES (1) RETURNING id", "id=1",
+			"UPDATE coupon SET used = true WHERE id = 1", "1 rows"}, []string{"id=1 used=f", "id=2", "1 rows"}, nil, "it read"},
+		{"near miss: the id of the row that was put in", []string{"SELECT id FROM coupon WHERE code = 'A'", "id=1", "INSERT INTO coupon_use (coupon_id) VALUES (1) RETURNING id", "id=1",
+			"UPDATE coupon_use SET paid = true WHERE id = 1", "1 rows"}, []string{"id=1", "id=2", "1 rows"}, []string{"UPDATE coupon_use SET paid = true WHERE id = 2"}, ""},
+		{"ids of two tables that are alike: the one that the column is named after", []string{"SELECT id FROM coupon WHERE code = 'A'", "id=1", "SELECT id FROM customer WHERE name = 'x'", "id=1",
+			"INSERT INTO coupon_use (coupon_id, customer_id) VALUES (1, 1)", "1 rows"}, []string{"id=3", "id=4", "1 rows"}, []string{"INSERT INTO coupon_use (coupon_id, customer_id) VALUES (3, 4)"}, ""},
+		{"the id of another table in a column that is named otherwise", []string{"SELECT id FROM person WHERE name = 'x'", "id=1", "INSERT INTO orders (customer_id) VALUES (1)", "1 rows"},
+			[]string{"id=4", "1 rows"}, []string{"INSERT INTO orders (customer_id) VALUES (4)"}, ""},
 		{"optimistic locking that fails", []string{"SELECT version FROM coupon WHERE code = 'A'", "version=3", "UPDATE coupon SET used = true WHERE code = 'A' AND version = 3", "1 rows", "COMMIT", "0 rows"},
 			[]string{"version=3", "0 rows", "0 rows"}, nil, "0 rows changed in place of 1"},
 		{"a read after which nothing is written", []string{"SELECT count(*) FROM coupon", "count=0"}, []string{"count=1"}, nil, ""},
@@ -115,6 +124,31 @@ func TestRecompute(t *testing.T) {
 				t.Errorf("marked %q, want %q", mark, test.mark)
 			}
 		})
+	}
+}
+
+// TestIndifferent: how many rows an UPDATE changed in the MySQL family says nothing of a row that had the value already, unless LIMIT or a condition on what it
+// sets chose it.
+func TestIndifferent(t *testing.T) {
+	describe := mysql.New(mysql.MariaDB).Describe
+	prep := newPreparer(&Config{Describe: describe, Backend: engine.Descriptor{Product: product.Of("mariadb"), Protocol: engine.ProtocolMySQL}})
+	for sql, want := range map[string]bool{
+		"UPDATE seat SET guest = 'a' WHERE room = 1":                    true,
+		"UPDATE seat SET guest = 'a' WHERE room = 1 LIMIT 1":            false,
+		"UPDATE seat SET guest = 'a' WHERE room = 1 ORDER BY n LIMIT 2": false,
+		"UPDATE seat SET guest = 'a' WHERE guest = 'b'":                 false,
+		"UPDATE seat SET taken = true WHERE room = 1 AND NOT taken":     false,
+	} {
+		u := &Unit{Session: 1, tables: map[string]bool{}}
+		for _, sql := range []string{sql, "COMMIT"} {
+			s := &Step{Statement: &trace.Statement{SQL: sql}, Answer: *answerOf("1 rows")}
+			prep.prepare(s)
+			u.add(s)
+		}
+		_, mark := NewLane(u, lex.MySQL).Recompute([]*answer.Answer{answerOf("0 rows"), answerOf("0 rows")}, lex.MySQL)
+		if (mark == "") != want {
+			t.Errorf("%s: marked %q, want a mark: %v", sql, mark, !want)
+		}
 	}
 }
 

@@ -225,8 +225,8 @@ func (g *Group) Computed(d lex.Dialect) (c *Group, sql string) {
 	return c, sql
 }
 
-// Unique gives definitions of which each refuses the second of two rows that the group's units look for in vain and then insert.
-func (g *Group) Unique(d lex.Dialect) (list []string) {
+// Unique gives definitions of which each refuses the second of two rows that the group's units look for in vain and then insert, and which no key does yet.
+func (g *Group) Unique(keys Keys, d lex.Dialect) (list []string) {
 	for _, u := range g.Units {
 		for i, s := range u.Steps {
 			if len(s.verbs) != 1 || s.verbs[0].Insert == nil || len(s.verbs[0].Targets()) != 1 {
@@ -236,7 +236,7 @@ func (g *Group) Unique(d lex.Dialect) (list []string) {
 				if len(read.verbs) != 1 || read.verbs[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs[0].Targets()[0].Name) {
 					continue
 				}
-				if columns := inserted(read.SQL, s.SQL, d); columns != nil {
+				if columns := inserted(read.SQL, s.SQL, d); columns != nil && !keys.Within(s.verbs[0].Targets()[0].Name, columns) {
 					sql := "CREATE UNIQUE INDEX wirecheck_once ON " + s.verbs[0].Targets()[0].SQL + " (" + strings.Join(columns, ", ") + ")"
 					if !slices.Contains(list, sql) {
 						list = append(list, sql)

@@ -130,8 +130,60 @@ func TestUniqueAsked(t *testing.T) {
 		`SELECT 1 FROM "booking" WHERE "booking"."room" = 2 LIMIT 1`:                                     "",
 	} {
 		g := &Group{Units: []*Unit{unitOf(t, sql, "", `INSERT INTO "booking" ("room", "slot", "who") VALUES (1, 9, 'a') RETURNING "booking"."id"`, "id=1")}}
-		if got := strings.Join(g.Unique(lex.PostgreSQL), "; "); got != want {
+		if got := strings.Join(g.Unique(nil, lex.PostgreSQL), "; "); got != want {
 			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// TestUniqueThere: a key on some of the columns refuses the second row already. Keys of other tables, or with other columns, do not.
+func TestUniqueThere(t *testing.T) {
+	g := &Group{Units: []*Unit{unitOf(t, "SELECT 1 FROM booking WHERE room = 1 AND slot = 9", "", "INSERT INTO booking (room, slot, who) VALUES (1, 9, 'a')", "1 rows")}}
+	for _, test := range []struct {
+		keys Keys
+		want bool
+	}{
+		{nil, true}, {Keys{"booking": {{"id"}, {"slot", "room"}}}, false}, {Keys{"booking": {{"room"}}}, false},
+		{Keys{"booking": {{"room", "slot", "who"}}}, true}, {Keys{"bookings": {{"room", "slot"}}}, true},
+	} {
+		if got := len(g.Unique(test.keys, lex.PostgreSQL)) > 0; got != test.want {
+			t.Errorf("keys %v: proposed %v, want %v", test.keys, got, test.want)
+		}
+	}
+}
+
+// TestGuarded: the condition of an UPDATE asks for what it sets. What names a row and no more is no such condition.
+func TestGuarded(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"UPDATE ware SET n = 49, version = 2 WHERE id = 1 AND version = 1":                    true,
+		`UPDATE "coupon" SET "used" = true WHERE ("coupon"."id" = 1 AND NOT "coupon"."used")`: true,
+		"UPDATE pool SET n = n - 1 WHERE id = 1 AND n > 0":                                    true,
+		"UPDATE pool SET n = n - 1 WHERE id = 1 AND 'n' = 'n'":                                false,
+		"UPDATE ware SET n = 49 WHERE id = 1 AND version = 1":                                 false,
+		"DELETE FROM ware WHERE n = 1":                                                        false,
+	} {
+		if got := unitOf(t, sql, "1 rows").Steps[0].Guarded(lex.PostgreSQL); got != want {
+			t.Errorf("%s: guarded %v, want %v", sql, got, want)
+		}
+	}
+}
+
+// TestCommittedBefore: giving up undoes what the open transaction wrote, and not what was committed.
+func TestCommittedBefore(t *testing.T) {
+	const write, read = "INSERT INTO orders (n) VALUES (1)", "SELECT n FROM orders"
+	for _, test := range []struct {
+		before []string
+		want   bool
+	}{
+		{[]string{"BEGIN", write}, false}, {[]string{"BEGIN", write, "COMMIT", "BEGIN"}, true}, {[]string{write}, true}, {[]string{"BEGIN", read, "COMMIT", read}, false},
+		{[]string{"BEGIN", write, "ROLLBACK", "BEGIN"}, false}, {[]string{"BEGIN", "SELECT n FROM orders FOR UPDATE", "COMMIT"}, false}, {nil, false},
+	} {
+		var list []string
+		for _, sql := range append(test.before, "UPDATE coupon SET used = true WHERE NOT used") {
+			list = append(list, sql, "")
+		}
+		if got := unitOf(t, list...).CommittedBefore(len(test.before)); got != test.want {
+			t.Errorf("behind %q: %v, want %v", test.before, got, test.want)
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+
+	"wirecheck/statement"
+	"wirecheck/trace/lex"
+)
+
+// Guarded reports whether a step is an UPDATE whose condition names a column that it sets: SET version = 4 ... AND version = 3, SET used = true ... AND NOT
+// used, SET n = n - 1 ... AND n > 0. Such a condition asks for what the application has read before, or needs; that no row is changed tells the application
+// that it came too late.
+func (s *Step) Guarded(d lex.Dialect) bool {
+	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
+		return false
+	}
+	for t := range lex.Tokens(s.verbs[0].Clauses.Where, d) {
+		if t.Kind != lex.Word && t.Kind != lex.Name {
+			continue
+		}
+		name := strings.Trim(t.Text, "\"`")
+		if slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// CommittedBefore reports whether the unit has committed a write before a step: giving up at that step then undoes only a part of what the unit did.
+func (u *Unit) CommittedBefore(step int) bool {
+	open, wrote := false, false
+	for _, s := range u.Steps[:step] {
+		for _, v := range s.verbs {
+			switch v.Control.Verb {
+			case statement.ControlBegin:
+				open, wrote = true, false
+			case statement.ControlCommit:
+				if wrote {
+					return true
+				}
+				open = false
+			case statement.ControlRollback:
+				open, wrote = false, false
+			case statement.ControlNone:
+				if wrote = wrote || v.Verb != "select" && slices.ContainsFunc(v.Tables, func(t statement.TableUse) bool { return t.Target }); wrote && !open {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Within reports whether one of a table's keys has no columns but some of these: no two rows can be alike in all of them already.
+func (k Keys) Within(table string, columns []string) bool {
+	return slices.ContainsFunc(k[strings.ToLower(table)], func(key []string) bool {
+		return !slices.ContainsFunc(key, func(c string) bool { return !slices.Contains(columns, strings.ToLower(c)) })
+	})
+}

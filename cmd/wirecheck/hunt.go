@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/lab"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/hunt"
 	"wirecheck/lab/panel"
@@ -16,6 +17,7 @@ import (
 func newHuntCommand(c *common) *cobra.Command {
 	o := &hunt.Options{Limits: generate.DefaultLimits(), Choose: c.chooseSeed, Rescue: c.stdout}
 	var oracles string
+	var invariants []string
 	var fleet fleetFlags
 	cmd := &cobra.Command{
 		Use:   "hunt --engine ENGINE",
@@ -40,6 +42,11 @@ cases that no oracle could judge.
 Some cases are lists of queries for radar, tlp, norec and dqe: every fifth case
 and the first of each database, or every second one if no other oracle judges.
 
+--invariant is a query that must give no rows behind each case or, with same: in
+front of it, the same rows before and behind it. Tables are named t1, t2, ...;
+cases whose database the query is not for are counted. hunt makes the smallest
+case that breaks it, unless a serial order of its sessions does so, too.
+
 If a private server crashes or hangs, hunt reports that and starts a new one.
 Ctrl-C ends the hunt and loses nothing. --resume continues it, also after a
 kill.
@@ -57,7 +64,15 @@ the server refused most statements.`,
   wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42
   wirecheck hunt --join nats://10.0.0.5:4222 --engine postgres --duration 48h --out found/`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runHuntCommand(cmd, c, o, &oracles, &fleet) },
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.Judging.Invariants, err = lab.ParseInvariants(invariants); err != nil {
+				return err
+			}
+			if len(invariants) > 0 && fleet.join != "" {
+				return errors.New("--invariant is for one hunter: a fleet (--join) does not share what it has to say")
+			}
+			return runHuntCommand(cmd, c, o, &oracles, &fleet)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Engine, "engine", "", "where to hunt: a name (private server) or a URL")
@@ -82,6 +97,7 @@ the server refused most statements.`,
 	flags.IntVar(&o.Limits.Statements, "statements", o.Limits.Statements, "at most this many statements in a transaction")
 	flags.IntVar(&o.Limits.Definitions, "definitions", 25, "share of databases, in percent, on which sessions change definitions too; not on TiDB")
 	flags.StringSliceVar(&o.Limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
+	invariantFlag(flags, &invariants, "each case")
 	flags.StringSliceVar(&o.Limits.Include, "include", nil, "features that hunt generates on demand only")
 	fleet.flags(flags)
 	cmd.AddCommand(newHuntStatusCommand(c))
@@ -103,7 +119,9 @@ func runHuntCommand(cmd *cobra.Command, c *common, o *hunt.Options, oracles *str
 	if o.Selection, err = panel.Select(*oracles); err != nil {
 		return err
 	}
-	o.Judging = c.judging()
+	judging := c.judging()
+	judging.Invariants = o.Judging.Invariants
+	o.Judging = judging
 	o.Progress = func(line func() string) {
 		if c.progress() {
 			c.progressf("%s", line())
@@ -118,7 +136,7 @@ func runHuntCommand(cmd *cobra.Command, c *common, o *hunt.Options, oracles *str
 	switch {
 	case err != nil: // what was found beside it is in the report
 		return err
-	case len(report.Bugs) > 0:
+	case len(report.Bugs) > 0, report.Broke():
 		return exitFound
 	case report.Broken > 0:
 		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", report.Broken, filepath.Join(o.Out, "broken"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"wirecheck/internal/testserver"
@@ -81,4 +82,22 @@ func TestRunInvariantRefused(t *testing.T) {
 		expectRun(t, exitFailed, []string{want}, path, "--engine", url, "--invariant", invariant)
 	}
 	expectRun(t, exitFailed, []string{"--invariant is not for --format matrix"}, path, "--engine", url, "--invariant", "SELECT 1", "--format", "matrix")
+}
+
+// TestHuntInvariant: a hunt says in how many cases an invariant holds, and that it means nothing if none could be judged. A fleet takes none.
+func TestHuntInvariant(t *testing.T) {
+	t.Parallel()
+	hunt := func(want exitStatus, part string, args ...string) {
+		t.Helper()
+		args = append([]string{"hunt", "--cases", "4", "--oracle", "crash", "--seed", "3", "--out", t.TempDir(), "--no-progress", "--log-level", "error", "--engine", serverURL(testserver.Postgres(t))}, args...)
+		out, said, status := command(t, args...)
+		if status != want || !strings.Contains(out+said, part) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s%s", args, status, want, part, out, said)
+		}
+	}
+	hunt(exitClean, "invariant: SELECT * FROM t1 WHERE false: held in 4 of 4 cases", "--invariant", "SELECT * FROM t1 WHERE false")
+	hunt(exitUnknown, "undecided: an invariant could be judged behind no case", "--invariant", "SELECT * FROM nowhere")
+	hunt(exitClean, `"judged": 4`, "--invariant", "SELECT * FROM t1 WHERE false", "--format", "json")
+	hunt(exitFailed, "expected a query that must give no rows", "--invariant", "same:")
+	hunt(exitFailed, "--invariant is for one hunter", "--invariant", "SELECT 1", "--join", "embedded:"+t.TempDir())
 }

@@ -64,7 +64,9 @@ type hunter struct {
 	fails    int           // cases that failed one after the other, see broken
 	watching time.Duration // what watched executions took in this run
 	ends     time.Time     // when --duration is over; zero: never
-	at, told int           // the case under way, and how many of its findings were compared with others
+	// invariants are the user's, with what this run has to say of them
+	invariants []*Invariant
+	at, told   int // the case under way, and how many of its findings were compared with others
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -106,6 +108,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		h.store.log, h.store.shared = o.Judging.Log, &alone{store: h.store, group: o.Group, cases: o.Cases}
 	}
 	h.store.state.Seed = o.Judging.Seed
+	for _, i := range o.Judging.Invariants {
+		h.invariants = append(h.invariants, &Invariant{Invariant: i.String()})
+	}
 	if o.Duration > 0 {
 		h.ends = h.began.Add(o.Duration)
 	}
@@ -285,6 +290,9 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	}
 	if d.Crashed || d.Hung {
 		return h.crashed(ctx, k.Spec, level, d, h.Fate(ctx, d, nil))
+	}
+	if err := h.breaks(ctx, b, k.Spec, level, d.Result); err != nil {
+		return err
 	}
 	for _, v := range d.Rulings {
 		for n := range v.Findings {

@@ -36,15 +36,22 @@ func (h *hunter) end(ctx context.Context) (*Report, error) {
 		h.store.dump(h.o.Rescue)
 		return nil, err
 	}
-	return &Report{State: h.store.state, Bugs: append([]*Bug{}, h.store.kept...), line: h.line(), dir: h.store.dir}, nil
+	return &Report{State: h.store.state, Bugs: append([]*Bug{}, h.store.kept...), Invariants: h.invariants, line: h.line(), dir: h.store.dir}, nil
 }
 
 // Report is what a hunt has brought, with the runs that it resumed.
 type Report struct {
 	State
 	Bugs []*Bug `json:"bugs"`
-	line string // the last progress line
-	dir  string // the folder
+	// Invariants are the user's (--invariant), and what this run has to say of them.
+	Invariants []*Invariant `json:"invariants,omitempty"`
+	line       string       // the last progress line
+	dir        string       // the folder
+}
+
+// Broke reports whether an invariant is broken.
+func (r *Report) Broke() bool {
+	return slices.ContainsFunc(r.Invariants, func(v *Invariant) bool { return v.Broken > 0 })
 }
 
 // Undecided says why it means nothing that nothing was found; empty: it means something.
@@ -54,6 +61,8 @@ func (r *Report) Undecided() string {
 		return "no case was executed"
 	case 2*left > r.Cases:
 		return fmt.Sprintf("%d of %s could not be judged", left, prose.Count(r.Cases, "case"))
+	case slices.ContainsFunc(r.Invariants, func(v *Invariant) bool { return v.Judged == 0 }):
+		return "an invariant could be judged behind no case"
 	case 2*r.Accepted < r.Statements:
 		return fmt.Sprintf("the server refused %d of %s", r.Statements-r.Accepted, prose.Count(r.Statements, "statement"))
 	}
@@ -122,6 +131,9 @@ func (r *Report) Text(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "%s: %s at %s, %s (seen %s%s)\n", b.Folder, b.Title, b.Level, b.Size, prose.Count(b.Seen, "time"), also); err != nil {
 			return err
 		}
+	}
+	for _, v := range r.Invariants {
+		v.text(w)
 	}
 	if why := r.Undecided(); why != "" {
 		_, err := fmt.Fprintf(w, "undecided: %s\n", why)

@@ -82,7 +82,7 @@ func (a *Executor) At(ctx context.Context, level product.Level) (*Panel, error) 
 		}
 	}
 	limits := shell.Limits{Stuck: StuckLimit}
-	b, err := Open(ctx, a.Instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.Selection, a.Options)
+	b, err := Open(ctx, a.Instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits, Invariants: a.Options.Invariants}, a.Selection, a.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,8 @@ type Options struct {
 	Log    zerolog.Logger
 	Seed   uint64 // of what oracles choose
 	Orders uint   // how many topological orders txcheck executes for each case; 0: one
+	// Invariants are looked at before and behind each execution of a case (Result.Broken).
+	Invariants []lab.Invariant
 	// Record gets the history that the isolation oracle judges; nil: the panel keeps none.
 	Record io.Writer
 	// Database is the name of the database on a private server; empty: a name that no other lab has.
@@ -125,6 +127,7 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 		config.Reset = lab.Quick // oracles reset their stages many times
 	}
 	b.config = config
+	b.config.Invariants = nil // oracles' own executions break none
 	if p.Isolation {
 		if len(p.Judges) > 0 {
 			if target, err = b.labs.Create(ctx); err != nil {

@@ -23,6 +23,15 @@ var ErrTime = errors.New("the time for a reduction is over")
 func (a *Executor) Reduce(
 	ctx context.Context, spec *scenario.Spec, level product.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
+	return a.Smaller(ctx, spec, tries, within, progress, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		return a.Shows(ctx, candidate, level, found, spec)
+	})
+}
+
+// Smaller makes a case smaller as long as a test holds of it, in the same way.
+func (a *Executor) Smaller(
+	ctx context.Context, spec *scenario.Spec, tries int, within time.Duration, progress func(reduce.Progress), test reduce.Test,
+) (*scenario.Spec, reduce.Progress, error) {
 	began := time.Now()
 	describe := Describer(a.Instance.Engine)
 	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
@@ -46,7 +55,7 @@ func (a *Executor) Reduce(
 		if within > 0 && time.Since(began) > within {
 			return false, ErrTime
 		}
-		return a.Shows(ctx, candidate, level, found, spec)
+		return test(ctx, candidate)
 	}, o)
 }
 

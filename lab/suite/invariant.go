@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
-	"wirecheck/oracle/schedule"
-	"wirecheck/oracle/serial"
 )
 
 // BrokenInvariant is an invariant that permutations of one scenario at one level break.
@@ -74,39 +71,13 @@ func (k *breaks) blame(ctx context.Context, b *panel.Panel, spec *scenario.Spec)
 	if len(found) == 0 {
 		return nil, nil
 	}
-	var orders [][]*scenario.Session
-	untried := ""
-	if len(spec.Sessions) > serial.MaxSessions {
-		untried = fmt.Sprintf("there are more than %d sessions", serial.MaxSessions)
-	} else {
-		for order := range schedule.Permutations(spec.Sessions) {
-			orders = append(orders, slices.Clone(order))
-		}
+	orders, untried, err := b.Alone(ctx, spec)
+	if err != nil {
+		return nil, err
 	}
-	for _, order := range orders {
-		p, names := &scenario.Permutation{}, []string{}
-		for _, s := range order {
-			names = append(names, s.Name)
-			for _, st := range s.Steps {
-				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
-			}
-		}
-		r, err := b.Again(ctx, spec, p)
-		if err != nil {
-			return nil, err
-		}
-		if r.Trouble != nil || r.Crashed {
-			untried = fmt.Sprintf("the order %s did not come to its end", strings.Join(names, ", "))
-			continue
-		}
-		broken, err := r.Broken()
-		if err != nil {
-			return nil, err
-		}
-		for i := range broken {
-			if k.list[i] != nil && k.list[i].Serial == "" {
-				k.list[i].Serial = strings.Join(names, ", ")
-			}
+	for i, order := range orders {
+		if k.list[i] != nil {
+			k.list[i].Serial = order
 		}
 	}
 	var out []BrokenInvariant

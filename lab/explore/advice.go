@@ -280,13 +280,20 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 		}
 		fmt.Fprintln(w)
 	}
+	var left []string
 	for _, o := range p.Levels {
 		fmt.Fprintf(w, "  at %s: %s\n", o.Level, o)
+		if o.Tried > 0 && o.Untried != "" && !slices.Contains(left, o.Untried) {
+			left = append(left, o.Untried)
+		}
+	}
+	for _, why := range left {
+		fmt.Fprintf(w, "  not all was tried: %s\n", why)
 	}
 	for _, r := range p.Remedies {
 		fmt.Fprintf(w, "  proven: %s (%s)\n", r.Text, r.Outcome)
 		if r.SQL != "" {
-			fmt.Fprintf(w, "    %s\n", prose.Line(r.SQL, prose.Width))
+			fmt.Fprintf(w, "    %s\n", prose.Query(r.SQL, prose.Width))
 		}
 	}
 	if len(p.Remedies) == 0 && len(p.Tried) > 0 {
@@ -325,7 +332,7 @@ func (o *Outcome) String() string {
 		parts = append(parts, fmt.Sprintf("waits in %d", o.Waited))
 	}
 	if o.Untried != "" {
-		parts = append(parts, "not all was tried: "+o.Untried)
+		parts = append(parts, "not all was tried")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -21,6 +21,17 @@ func advice() *Advice {
 }
 
 // TestAdviceForms: each form says which level is safe as far as everything was tried, and what was not.
+// TestDistinguish: shapes with one name are told apart by what they do; others keep their names.
+func TestDistinguish(t *testing.T) {
+	a := Advice{Shapes: []*ShapeAdvice{
+		{Name: "redeem", Statements: []string{"begin", "select used from coupon where code = ?", "commit"}}, {Name: "redeem", Statements: []string{"begin", "update coupon set used = ?", "commit"}}, {Name: "buy"},
+	}}
+	a.distinguish()
+	if got := a.Shapes[0].Name + "; " + a.Shapes[1].Name + "; " + a.Shapes[2].Name; got != "redeem: select coupon; redeem: update coupon; buy" {
+		t.Error(got)
+	}
+}
+
 func TestAdviceForms(t *testing.T) {
 	a := advice()
 	if level, why := a.Safe(1); level != "" || why == "none" {

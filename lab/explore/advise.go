@@ -103,6 +103,7 @@ func (a *adviser) describe(r *replayer) {
 	for i, s := range a.shapes {
 		a.advice.Shapes = append(a.advice.Shapes, &ShapeAdvice{Number: i + 1, Name: shapeName(s), Count: len(s.Units), Level: real(levels, cmp.Or(s.Units[0].OwnLevel(), own)), Statements: s.Statements(), Tags: s.Tags})
 	}
+	a.advice.distinguish()
 	for _, l := range levels {
 		a.advice.Levels = append(a.advice.Levels, l.History)
 	}
@@ -169,6 +170,19 @@ func weaker(levels []string, a, b string) string {
 
 // shapeName is how people know a shape: its route, or what it does.
 func shapeName(s *replay.Shape) string { return nameOf(s.Tags, s.Statements()) }
+
+// distinguish tells shapes with one name apart, by what they do: one request may have several transactions.
+func (a *Advice) distinguish() {
+	named := map[string]int{}
+	for _, s := range a.Shapes {
+		named[s.Name]++
+	}
+	for _, s := range a.Shapes {
+		if does := nameOf(nil, s.Statements); named[s.Name] > 1 && does != s.Name {
+			s.Name += ": " + does
+		}
+	}
+}
 
 // nameOf names what has these tags and statements without literals.
 func nameOf(tags []trace.Tag, statements []string) string {

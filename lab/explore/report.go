@@ -356,7 +356,7 @@ func (p *Report) latencies(out io.Writer, list []replay.Latency) {
 			p.more(out, len(list)-i)
 			return
 		}
-		fmt.Fprintf(w, "  p50 %s -> %s\tp99 %s -> %s\tof %d\t%s\n", short(l.Recorded.P50), short(l.Replayed.P50), short(l.Recorded.P99), short(l.Replayed.P99), l.Count, prose.Line(l.Statement, 48))
+		fmt.Fprintf(w, "  p50 %s -> %s\tp99 %s -> %s\tof %d\t%s\n", short(l.Recorded.P50), short(l.Replayed.P50), short(l.Recorded.P99), short(l.Replayed.P99), l.Count, prose.Query(l.Statement, 48))
 	}
 	_ = w.Flush()
 }

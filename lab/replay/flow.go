@@ -45,6 +45,7 @@ type cell struct {
 	name              string
 	value             string
 	rows, columns     int
+	flag              bool // the MySQL family's BOOLEAN is a TINYINT, and has 0 or 1
 }
 
 const maxCells = 400 // of one answer: what an application computes with is not a long list
@@ -66,7 +67,8 @@ func cells(step int, sql string, a *answer.Answer) (list []cell) {
 		for j, row := range r.Rows {
 			for k, v := range row {
 				if v != nil && k < len(r.Columns) {
-					list = append(list, cell{step, j, k, names[k], string(v), len(r.Rows), len(r.Columns)})
+					flag := r.Columns[k].Type == "tinyint" && (string(v) == "0" || string(v) == "1")
+					list = append(list, cell{step, j, k, names[k], string(v), len(r.Rows), len(r.Columns), flag})
 				}
 			}
 		}
@@ -100,7 +102,7 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
 		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to, d) {
-			if kind, constant, ok := flow.Relate(c.value, l.Value); ok {
+			if kind, constant, ok := flow.Relate(c.value, l.Value); ok && !(c.flag && kind == flow.Plus) { // it is set or taken away, not counted
 				f.Kind, f.Constant = kind, constant
 				return f, true
 			}
@@ -221,7 +223,7 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 			continue
 		}
 		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
-			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Line(s.SQL, prose.Width))
+			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Query(s.SQL, prose.Width))
 		}
 	}
 	return texts, ""

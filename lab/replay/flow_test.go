@@ -152,6 +152,22 @@ func TestIndifferent(t *testing.T) {
 	}
 }
 
+// TestFlowFlag: in the MySQL family a BOOLEAN is a number. What a unit sets from 0 to 1 is no counter; in a column of another type it may be one.
+func TestFlowFlag(t *testing.T) {
+	for kind, want := range map[string]int{"tinyint": 0, "int": 1} {
+		u := unitOf(t, "SELECT on_call FROM doctor WHERE id = 1", "on_call=0", "UPDATE doctor SET on_call = 1 WHERE id = 1", "1 rows")
+		u.Steps[0].Answer.Results[0].Columns[0].Type = kind
+		if got := u.flows(lex.MySQL); len(got) != want {
+			t.Errorf("%s: %v, want %d", kind, got, want)
+		}
+	}
+	u := unitOf(t, "SELECT n FROM doctor WHERE id = 1", "n=7", "UPDATE doctor SET n = 8 WHERE id = 1", "1 rows")
+	u.Steps[0].Answer.Results[0].Columns[0].Type = "tinyint"
+	if got := u.flows(lex.MySQL); len(got) != 1 {
+		t.Errorf("a small number: %v, want one more", got)
+	}
+}
+
 func TestRequestJoin(t *testing.T) {
 	tagged := func(session uint64, lo, hi int64, request string) *Unit {
 		return &Unit{Session: session, lo: lo, hi: hi, Request: request, Steps: []*Step{{start: lo * 1e6}}, tables: map[string]bool{}, txns: 1}

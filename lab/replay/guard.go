@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"wirecheck/statement"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -50,6 +52,37 @@ func (u *Unit) CommittedBefore(step int) bool {
 		}
 	}
 	return false
+}
+
+// constant is an expression that stands for the same value whoever sets it.
+var constant = regexp.MustCompile(`(?i)^\s*(?:'(?:[^']|'')*'(?:::\w+)?|-?[0-9.]+|true|false|null|default)\s*$`)
+
+// Alike reports whether units write nothing but the same constants to the same rows: who comes second changes nothing. A value that one of them has computed
+// from what it read is no constant.
+func Alike(units []*Unit, d lex.Dialect) bool {
+	var first []string
+	for i, u := range units {
+		var writes []string
+		flows := u.flows(d)
+		for j, s := range u.Steps {
+			if !slices.ContainsFunc(s.verbs, func(v statement.Statement) bool { return len(v.Targets()) > 0 }) {
+				continue
+			}
+			computed := func(f Flow) bool { return f.To == j && f.Kind != flow.Copy }
+			if len(s.verbs) != 1 || s.verbs[0].Verb != "update" || slices.ContainsFunc(flows, computed) ||
+				slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return !constant.MatchString(a.Expr) }) {
+				return false
+			}
+			writes = append(writes, s.SQL)
+		}
+		if i == 0 {
+			first = writes
+		}
+		if len(writes) == 0 || !slices.Equal(writes, first) {
+			return false
+		}
+	}
+	return true
 }
 
 // Within reports whether one of a table's keys has no columns but some of these: no two rows can be alike in all of them already.

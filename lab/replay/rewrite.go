@@ -131,6 +131,9 @@ func (s *Step) locking(d lex.Dialect) string {
 		return ""
 	}
 	v := &s.verbs[0]
+	if inner := s.counted(); inner != "" {
+		return strings.Replace(s.SQL, inner, inner+" FOR UPDATE", 1)
+	}
 	switch {
 	case v.Verb != "select" || v.Distinct || v.Window || v.SetOperation || v.HasSubquery || v.Locking.Lock != statement.LockNone:
 		return ""
@@ -148,6 +151,26 @@ func (s *Step) locking(d lex.Dialect) string {
 	}
 	rows := statement.Clauses{From: c.From, Where: c.Where}
 	return s.SQL[:from[0][1]-len(c.From)] + "(" + rows.Query("*") + " FOR UPDATE) AS " + v.Tables[0].Ref
+}
+
+// plainRows and notRows tell a query in FROM whose rows are those of one table, as ORMs write it to count them.
+var (
+	plainRows = regexp.MustCompile(`(?is)^\(\s*(select\b.*)\)\s*(?:as\s+)?["\x60\w]+\s*$`)
+	notRows   = regexp.MustCompile(`(?i)\b(?:distinct|group|having|union|intersect|except|limit|offset|fetch|window|over|with|for)\b|\(\s*select\b|\b(?:count|sum|min|max|avg)\s*\(|[()]\s*$`)
+)
+
+// counted gives the query in FROM whose rows a step counts: SELECT count(*) FROM (SELECT ... FROM doctor WHERE on_call) AS x. Empty: it is no such step.
+func (s *Step) counted() string {
+	v := &s.verbs[0]
+	if v.Verb != "select" || !v.Aggregate || v.Distinct || v.Window || v.SetOperation || v.Locking.Lock != statement.LockNone || len(s.tables) != 1 || len(v.Tables) != 2 {
+		return ""
+	}
+	c := &v.Clauses
+	m := plainRows.FindStringSubmatch(c.From)
+	if m == nil || c.Where+c.GroupBy+c.Having+c.Window+c.With+c.Limit != "" || notRows.MatchString(m[1]) || strings.Count(s.SQL, m[1]) != 1 {
+		return ""
+	}
+	return m[1]
 }
 
 // Locked gives the group with locks for some of its reads.
@@ -229,24 +252,37 @@ func (g *Group) Computed(d lex.Dialect) (c *Group, sql string) {
 func (g *Group) Unique(keys Keys, d lex.Dialect) (list []string) {
 	for _, u := range g.Units {
 		for i, s := range u.Steps {
-			if len(s.verbs) != 1 || s.verbs[0].Insert == nil || len(s.verbs[0].Targets()) != 1 {
-				continue
-			}
-			for _, read := range u.Steps[:i] {
-				if len(read.verbs) != 1 || read.verbs[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs[0].Targets()[0].Name) {
-					continue
-				}
-				if columns := inserted(read.SQL, s.SQL, d); columns != nil && !keys.Within(s.verbs[0].Targets()[0].Name, columns) {
-					sql := "CREATE UNIQUE INDEX wirecheck_once ON " + s.verbs[0].Targets()[0].SQL + " (" + strings.Join(columns, ", ") + ")"
-					if !slices.Contains(list, sql) {
-						list = append(list, sql)
-					}
+			for _, columns := range u.lookedFor(i, d) {
+				into := s.verbs[0].Targets()[0]
+				sql := "CREATE UNIQUE INDEX wirecheck_once ON " + into.SQL + " (" + strings.Join(columns, ", ") + ")"
+				if !keys.Within(into.Name, columns) && !slices.Contains(list, sql) {
+					list = append(list, sql)
 				}
 			}
 		}
 	}
 	return list
 }
+
+// lookedFor gives the columns by which a unit has looked for the row that a step inserts, of each such read.
+func (u *Unit) lookedFor(step int, d lex.Dialect) (list [][]string) {
+	s := u.Steps[step]
+	if len(s.verbs) != 1 || s.verbs[0].Insert == nil || len(s.verbs[0].Targets()) != 1 {
+		return nil
+	}
+	for _, read := range u.Steps[:step] {
+		if len(read.verbs) != 1 || read.verbs[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs[0].Targets()[0].Name) {
+			continue
+		}
+		if columns := inserted(read.SQL, s.SQL, d); columns != nil {
+			list = append(list, columns)
+		}
+	}
+	return list
+}
+
+// Expected reports whether a unit has asked whether the row is there that a step inserts: then it knows what a unique key says that refuses the row.
+func (u *Unit) Expected(step int, d lex.Dialect) bool { return len(u.lookedFor(step, d)) > 0 }
 
 // inserted gives the columns of a read's condition, if an INSERT gives all of them the values that the read looked for.
 func inserted(read, insert string, d lex.Dialect) (columns []string) {

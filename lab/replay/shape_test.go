@@ -200,6 +200,10 @@ func TestReadsLocking(t *testing.T) {
 		{"SELECT sum(n) FROM doctor d WHERE d.on_call", lex.PostgreSQL, "SELECT sum(n) FROM (SELECT * FROM doctor d WHERE d.on_call FOR UPDATE) AS \"d\""},
 		{count, lex.MySQL, count + " FOR UPDATE"},
 		{"SELECT shift, count(*) FROM doctor GROUP BY shift", lex.PostgreSQL, ""},
+		{"SELECT count(*) AS n FROM (SELECT doctor.id AS doctor_id FROM doctor WHERE doctor.on_call = true) AS x", lex.PostgreSQL, "SELECT count(*) AS n FROM (SELECT doctor.id AS doctor_id FROM doctor WHERE doctor.on_call = true FOR UPDATE) AS x"},
+		{"SELECT count(*) FROM (SELECT DISTINCT shift FROM doctor) AS x", lex.PostgreSQL, ""},
+		{"SELECT count(*) FROM (SELECT id FROM doctor LIMIT 3) AS x", lex.PostgreSQL, ""},
+		{"SELECT count(*) FROM (SELECT count(*) FROM doctor) AS x", lex.PostgreSQL, ""},
 		{"SELECT count(*) FROM doctor a, doctor b", lex.PostgreSQL, ""},
 	} {
 		u := unitOf(t, tt.sql, "count=2", "UPDATE doctor SET on_call = false WHERE id = 1", "1 rows")
@@ -209,6 +213,33 @@ func TestReadsLocking(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.sql, got, tt.want)
+		}
+	}
+}
+
+// TestAlike: units that set the same constants lose nothing. A value that was computed from what was read, another value, another row, or a row that is put
+// in is something else.
+func TestAlike(t *testing.T) {
+	read := func(table string) string { return "SELECT n, state FROM " + table + " WHERE id = 1" }
+	for _, test := range []struct {
+		name     string
+		one, two string // what they write
+		want     bool
+	}{
+		{"a flag", "UPDATE job SET on_call = true WHERE id = 1", "UPDATE job SET on_call = true WHERE id = 1", true},
+		{"a state", "UPDATE job SET state = 'paid' WHERE id = 1", "UPDATE job SET state = 'paid' WHERE id = 1", true},
+		{"a number that one has counted", "UPDATE job SET n = 99 WHERE id = 1", "UPDATE job SET n = 99 WHERE id = 1", false},
+		{"the database counts", "UPDATE job SET n = n - 1 WHERE id = 1", "UPDATE job SET n = n - 1 WHERE id = 1", false},
+		{"other states", "UPDATE job SET state = 'paid' WHERE id = 1", "UPDATE job SET state = 'sent' WHERE id = 1", false},
+		{"other rows", "UPDATE job SET on_call = true WHERE id = 1", "UPDATE job SET on_call = true WHERE id = 2", false},
+		{"a row is put in", "INSERT INTO job (id) VALUES (7)", "INSERT INTO job (id) VALUES (7)", false},
+		{"nothing is written", "SELECT 1", "SELECT 1", false},
+	} {
+		unit := func(write string) *Unit {
+			return unitOf(t, "BEGIN", "", read("job"), "n=100 state=new", write, "1 rows", "COMMIT", "")
+		}
+		if got := Alike([]*Unit{unit(test.one), unit(test.two)}, lex.PostgreSQL); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 }

@@ -245,7 +245,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 			}
 			add(func() Difference {
 				d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
-				d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Line(st.Statement.Text, prose.Width), d.Want, d.Got)
+				d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Query(st.Statement.Text, prose.Width), d.Want, d.Got)
 				if same := stepOf(would, session, st.Name); same != nil && len(st.Answer.Rows) > 1 {
 					d.Text += detailed(detail(m.rows("", p, st.Answer.Columns, st.Answer.Rows), m.rows("", p, same.Answer.Columns, same.Answer.Rows)))
 				}

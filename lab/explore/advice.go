@@ -264,7 +264,7 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 			fmt.Fprintf(w, "  %s\n", why)
 		}
 		if shown.Mark != "" {
-			fmt.Fprintf(w, "  the application might have prevented it: %s\n", shown.Mark)
+			fmt.Fprintf(w, "  not sure: %s\n", shown.Mark)
 		}
 	}
 	for _, b := range own.Breaches {

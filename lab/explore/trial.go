@@ -88,7 +88,7 @@ func (o *Outcome) add(p *Outcome) {
 
 // Limits of a trial.
 const (
-	mostOrders = 400 // interleavings of two units at one level
+	mostOrders = 1000 // interleavings of two units at one level
 	// Of three, those in which one of them is interrupted at one place, if its statements are few; and all, to prove a remedy.
 	mostThree, mostProof = 120, 5000
 
@@ -241,7 +241,7 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 		mark = k.stopped(result)
 	}
 	if mark == "" && replay.Alike(k.g.Units, k.e.r.dialect()) {
-		mark = "all of them write the same values to the same rows, so no update is lost; what else they do is not known"
+		mark = "all of them write the same values to the same rows, which may be what the application wants"
 	}
 	before := o.Wrong + o.Possible
 	if err := k.compare(ctx, p, texts, result, mark, o, show); err != nil {

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
-		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to, d) {
+		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l) && !counting.MatchString(u.Steps[c.step].SQL)) && u.addressed(c, to, d) {
 			if kind, constant, ok := flow.Relate(c.value, l.Value); ok && !(c.flag && kind == flow.Plus) { // it is set or taken away, not counted
 				f.Kind, f.Constant = kind, constant
 				return f, true
@@ -143,12 +144,15 @@ func (u *Unit) made(c cell, l flow.Literal, to int) bool {
 }
 
 // alone reports whether the only value that a read gave is what the only number that a statement sets can come from: SELECT uses AS n.
-func (c cell) alone(l flow.Literal, sql string) bool {
+func (c cell) alone(l flow.Literal) bool {
 	if c.rows != 1 || c.columns != 1 || l.Clause != "set" {
 		return l.Clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.Value)
 	}
-	return l.Column != "" && !strings.HasPrefix(c.name, "count")
+	return l.Column != ""
 }
+
+// counting finds a read that counts rows: an application decides by the number, and sets nothing to it.
+var counting = regexp.MustCompile(`(?i)\bcount\s*\(`)
 
 func nextTo(read, written string) bool {
 	a, ok1 := new(big.Int).SetString(read, 10)

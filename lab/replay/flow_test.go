@@ -101,6 +101,7 @@ func TestRecompute(t *testing.T) {
 			[]string{"id=4", "1 rows"}, []string{"INSERT INTO orders (customer_id) VALUES (4)"}, ""},
 		{"optimistic locking that fails", []string{"SELECT version FROM coupon WHERE code = 'A'", "version=3", "UPDATE coupon SET used = true WHERE code = 'A' AND version = 3", "1 rows", "COMMIT", "0 rows"},
 			[]string{"version=3", "0 rows", "0 rows"}, nil, "0 rows changed in place of 1"},
+		{"a count under another name decides, too", []string{"SELECT COUNT(*) AS __count FROM doctor WHERE on_call", "__count=3", "UPDATE doctor SET shift = 0 WHERE id = 1", "1 rows"}, []string{"__count=2", "1 rows"}, nil, "it read"},
 		{"a read after which nothing is written", []string{"SELECT count(*) FROM coupon", "count=0"}, []string{"count=1"}, nil, ""},
 	}
 	for _, test := range tests {

@@ -36,9 +36,9 @@ type Lab struct {
 	// Copying makes copies of databases; nil: the product makes none.
 	Copying *Copying
 	// Schema gives the definitions of a database, without rows, as plain SQL (by the vendor's program). Archive gives the plain SQL of a dump that
-	// is in a format of the vendor's own; nil: there is none.
+	// is in a format of the vendor's own, of the database of that name where it may have several; nil: there is none.
 	Schema  func(ctx context.Context, t Target) (io.ReadCloser, error)
-	Archive func(ctx context.Context, path string) (io.ReadCloser, error)
+	Archive func(ctx context.Context, path, database string) (io.ReadCloser, error)
 	// Expel gives the statements that end the connections to a database, one a row; nil: Drop does it.
 	Expel func(database string) string
 	// Guests lists the other sessions that are connected to a database, one a row, for people.

@@ -21,10 +21,17 @@ func Descriptor() engine.Descriptor {
 		Watch:    Watch,
 		SetLevel: SetLevel,
 		Find:     Find,
-		Lab:      mysql.Lab(),
+		Lab:      lab(),
 
 		LabSettings: LabSettings(),
 	}
+}
+
+// lab is that of the MySQL family, and reads backups.
+func lab() engine.Lab {
+	l := mysql.Lab()
+	l.Archive = archive
+	return l
 }
 
 // Install is the command that installs the server on Debian and Ubuntu.

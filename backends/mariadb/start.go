@@ -13,6 +13,11 @@ import (
 // Start starts a private MariaDB server. The superuser is called root; through the socket, the operating system's root
 // is let in without a password, as Debian's server does.
 func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
+	return startOn(ctx, o, install)
+}
+
+// startOn starts one on a data folder that fill has filled.
+func startOn(ctx context.Context, o engine.Options, fill func(ctx context.Context, f *engine.Folder, program, data string) error) (*engine.Server, error) {
 	args := []string{
 		"--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF", // what is lost with the machine's power need not be written
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", // as Debian's server
@@ -29,7 +34,7 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 			}
 			return path, nil
 		},
-		Install:    install,
+		Install:    fill,
 		Args:       args,
 		Superuser:  superuser,
 		CreateUser: createUser,

@@ -48,7 +48,7 @@ func schema(ctx context.Context, t engine.Target) (io.ReadCloser, error) {
 }
 
 // archive has pg_restore write the plain SQL of a dump in pg_dump's custom, tar or directory format.
-func archive(ctx context.Context, path string) (io.ReadCloser, error) {
+func archive(ctx context.Context, path, _ string) (io.ReadCloser, error) {
 	program, err := client("pg_restore")
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 type originFlags struct{ inPlace, reset string }
 
 func (f *originFlags) flags(flags *pflag.FlagSet, o *explore.Options) {
-	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, of pg_dump (any format), mysqldump or mariadb-dump (also gzip) (default: an empty database)")
+	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, of pg_dump (any format), mysqldump or mariadb-dump (also gzip), or a folder of mariadb-backup (default: an empty database)")
 	flags.StringVar(&o.Template, "template", "", "database of the server to copy, in place of a dump (PostgreSQL: CREATE DATABASE ... TEMPLATE)")
 	flags.StringVar(&f.inPlace, "in-place", "", "execute in this database itself and change its rows for good; DATABASE=may-be-changed")
 	flags.StringVar(&f.reset, "reset", "", "with --in-place: shell command that brings its rows back, before each replay")

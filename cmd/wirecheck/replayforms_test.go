@@ -11,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/backends/mariadb"
+	"wirecheck/backends/mysql"
 )
 
 // TestReplayArchive replays from a dump in each of pg_dump's formats. The near miss has no rows.
@@ -155,4 +159,70 @@ func TestCheckSaysReplay(t *testing.T) {
 	if status != exitFound || !strings.Contains(out, "LOST UPDATE") {
 		t.Errorf("%s: exit status %d\n%s%s", m[1], status, out, said)
 	}
+}
+
+// TestReplayBackup replays from a folder of mariadb-backup, which stays as it is. It has several databases: the trace's is taken; one that the backup lacks
+// is an error.
+func TestReplayBackup(t *testing.T) {
+	t.Parallel()
+	tool, err := exec.LookPath("mariadb-backup")
+	if err != nil {
+		t.Skipf("%v: what this test restores cannot be made (apt-get install mariadb-backup)", err)
+	}
+	server, err := mariadb.Start(t.Context(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	conn, err := mysql.Connect(t.Context(), server.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"CREATE DATABASE other", "CREATE DATABASE shop", "CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT, name VARCHAR(20))", "INSERT INTO shop.stock VALUES (1, 5, 'it''s'), (2, 5, NULL)",
+		"CREATE TRIGGER shop.upper BEFORE UPDATE ON shop.stock FOR EACH ROW SET NEW.name = UPPER(NEW.name)",
+	} {
+		if err := engine.Exec(t.Context(), conn, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "backup")
+	if out, err := exec.CommandContext(t.Context(), tool, "--no-defaults", "--backup", "--target-dir="+folder, "--datadir="+filepath.Join(server.Folder(), "data"), "--protocol=tcp",
+		"--host="+server.Host, fmt.Sprint("--port=", server.Port), "--user="+server.User, "--password="+server.Password).CombinedOutput(); err != nil {
+		t.Fatalf("mariadb-backup: %v: %s", err, out)
+	}
+	before := contents(t, folder)
+	path := loggedTrace(t, "8: UPDATE stock SET n = n - 1 WHERE id = 1")
+	after := file(t, "CREATE TABLE stock (id INT PRIMARY KEY, n INT, name VARCHAR(20));\nINSERT INTO stock VALUES (1, 4, 'IT''S'), (2, 5, NULL);\n")
+	r := replayed(t, exitClean, path, "--snapshot", folder, "--engine", "mariadb", "--oracle", "none", "--compare", after)
+	if len(r.Tables) != 1 || r.Tables[0].OnlyHere+r.Tables[0].OnlyThere > 0 {
+		t.Errorf("the tables are %+v", r.Tables)
+	}
+	if contents(t, folder) != before {
+		t.Error("the backup has changed")
+	}
+	out, said, status := command(t, "replay", path, "--snapshot", folder, "--engine", "mariadb", "--oracle", "none", "--database", "gone", "--log-level", "error")
+	if status != exitFailed || !strings.Contains(said, "the backup has the databases other, shop: say which one with --database") {
+		t.Errorf("another database: exit status %d\n%s%s", status, out, said)
+	}
+}
+
+// contents are the names and sizes of a folder's files, and when they were changed.
+func contents(t *testing.T, folder string) string {
+	t.Helper()
+	var b strings.Builder
+	if err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		fmt.Fprintln(&b, path, info.Size(), info.ModTime())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

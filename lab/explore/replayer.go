@@ -316,7 +316,7 @@ func (r *replayer) restoring(ctx context.Context, restore func(*replay.Snapshot)
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Archive: r.instance.Engine.Lab.Archive, Skipped: r.report.SnapshotSkipped, Definitions: r.defs}
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Archive: r.instance.Engine.Lab.Archive, Database: r.main, Skipped: r.report.SnapshotSkipped, Definitions: r.defs}
 	if err := restore(&s); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (r *replayer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Archive: r.instance.Engine.Lab.Archive}
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Archive: r.instance.Engine.Lab.Archive, Database: r.main}
 	if err := errors.Join(s.Restore(ctx, r.o.Compare), conn.Close()); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -55,11 +56,14 @@ func openDump(name string, r io.Reader) (in *bufio.Reader, closed func(), err er
 	return in, closed, nil
 }
 
-// archived reports whether a file or folder is a dump in pg_dump's custom, tar or directory format. A file's place does not change.
+// archived reports whether a file or folder is a dump in pg_dump's custom, tar or directory format, or a folder of mariadb-backup. A file's place does not
+// change.
 func archived(f *os.File) bool {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		_, err := os.Stat(filepath.Join(f.Name(), "toc.dat"))
-		return err == nil
+		return slices.ContainsFunc([]string{"toc.dat", "mariadb_backup_checkpoints", "xtrabackup_checkpoints"}, func(name string) bool {
+			_, err := os.Stat(filepath.Join(f.Name(), name))
+			return err == nil
+		})
 	}
 	head := make([]byte, len(tarHead))
 	_, err := f.ReadAt(head, 0)

@@ -24,7 +24,9 @@ type Snapshot struct {
 	// Confined leaves databases and accounts alone: it is somebody else's server.
 	Confined bool
 	// Archive gives the plain SQL of a dump in the vendor's own format (engine.Lab.Archive).
-	Archive func(ctx context.Context, path string) (io.ReadCloser, error)
+	Archive func(ctx context.Context, path, database string) (io.ReadCloser, error)
+	// Database is the one to restore, where a dump in such a format may have several.
+	Database string
 	// Skipped says what was left out, and how often.
 	Skipped map[string]int
 	// Definitions are the dump's statements that make tables and what belongs to them, without rows, owners and rights.
@@ -49,7 +51,7 @@ func (s *Snapshot) Restore(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if s.Archive != nil && archived(f) {
-		out, err := s.Archive(ctx, path)
+		out, err := s.Archive(ctx, path, s.Database)
 		if err != nil {
 			return fmt.Errorf("open snapshot %s: %w", path, err)
 		}

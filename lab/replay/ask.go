@@ -70,13 +70,10 @@ func (k *pacer) overlaps(s *Step) bool {
 		return true
 	}
 	for _, y := range k.pending {
-		if y.Session == s.Session {
-			continue
-		}
-		if y.lo > s.hi {
+		switch {
+		case y.lo > s.hi:
 			return false
-		}
-		if y.shows(s) {
+		case y.shows(s):
 			return true
 		}
 	}

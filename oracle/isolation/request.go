@@ -19,9 +19,9 @@ import (
 //   - a transaction of another request, or of none, wrote a later version n, and changed a column c,
 //   - a later transaction of R wrote a version w after n, and assigned c a value that comes from v (history.Derived).
 //
-// Then no serial order of the requests gives R both its read and its place. Two things make it harmless, and then nothing is reported:
-// the last write checked a column that n changed (WHERE version = 7), or its transaction had locked the row with a read. A read on which no later
-// write depends draws nothing at all.
+// Then no serial order of the requests gives R both its read and its place. One thing makes it harmless, and then nothing is reported: the last write
+// checked a column that n changed (WHERE version = 7). A read on which no later write depends draws nothing at all. So a lock alone changes nothing: a
+// request that locks the row and reads it with the lock depends on what it read then, and one that throws this away depends on what it had read before.
 //
 // A value depends on the read, too, if R asked for the row by the column (WHERE owner IS NULL) and then gave it another value: R claimed the row. That
 // is certain if n gave the column a value for which R had not asked, and no version in between may have taken it back. If the value shows no relation to the one that was read, or it is not known what n changed, the finding is
@@ -210,7 +210,7 @@ func (q *requests) judgeClaim(k claim, r reader, n *version) {
 		return
 	}
 	w, matched := k.t.writtenBy(k.stmt, k.Row)
-	if w == nil || k.t.lockedBefore(k.stmt, k.Row) {
+	if w == nil {
 		return
 	}
 	if v := r.access().node; matched {
@@ -409,6 +409,9 @@ func (k *claim) says(f *oracle.Finding) string {
 		what += ", by which it had asked for the row"
 	case "":
 		what += "; whether the one depends on the other is not known"
+	}
+	if k.t.lockedBefore(k.stmt, k.Row) {
+		what += fmt.Sprintf(". %s locked the row before it wrote, but the read stands before the lock", wrote)
 	}
 	return what
 }

@@ -36,27 +36,28 @@ func sourceOf(def []byte) (s source) {
 	return source{string(parts[1]) + "." + string(parts[3]), string(parts[5]), flags&mysql.UNSIGNED_FLAG != 0}
 }
 
-// values are the values of a row's columns that come from tables.
+// values are the values of a row's columns.
 func (c *columns) values(row []byte) (list []record.Cell) {
-	w := walker{columns: c}
+	w, unread := walker{columns: c}, []record.Cell{{Unread: true}}
 	if len(c.sources) == 0 || !w.start(row) {
-		return nil
+		return unread
 	}
 	for w.column < c.shown() && w.column < len(c.sources) {
 		i := w.column
 		from, to, null, more, err := w.next(row)
 		if err != nil || !more || to > len(row) {
-			return nil
+			return unread
 		}
 		s := c.sources[i]
-		if null || s.table == "" {
-			continue
+		cell := record.Cell{Table: s.table, Column: s.column, Null: null}
+		switch {
+		case null:
+		case c.binary:
+			cell.Text = wire.MySQLText(row[from:to], c.types[i], s.unsigned)
+		default:
+			cell.Text = string(row[from:to])
 		}
-		text := string(row[from:to])
-		if c.binary {
-			text = wire.MySQLText(row[from:to], c.types[i], s.unsigned)
-		}
-		list = append(list, record.Cell{Table: s.table, Column: s.column, Text: text})
+		list = append(list, cell)
 	}
 	return list
 }

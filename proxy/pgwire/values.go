@@ -156,6 +156,7 @@ func (a *serverHalf) cells(b []byte, e *entry, run *record.Running) {
 	fields := e.fields
 	if e.request == execute {
 		if e.bound == nil || e.bound.stmt.seen.fields.Load() == nil {
+			run.Cells([]record.Cell{{Unread: true}})
 			return
 		}
 		fields = *e.bound.stmt.seen.fields.Load()
@@ -164,27 +165,36 @@ func (a *serverHalf) cells(b []byte, e *entry, run *record.Running) {
 	for i, f := range fields {
 		raw, rest, ok := cell(b)
 		if !ok {
+			run.Cells([]record.Cell{{Unread: true}})
 			return
 		}
 		b = rest
-		rel := relation(e.script, f.table)
-		if raw == nil || rel == nil || f.number == 0 || len(raw) > smallMessage {
-			continue
-		}
-		column := slices.IndexFunc(rel.Columns, func(c rewrite.Attribute) bool { return c.Number == f.number })
-		if column < 0 {
-			continue
-		}
 		if e.request == execute {
 			f.format = format(e.bound.formats, i)
 		}
-		table := rel.RelationName
-		if rel.Root != nil {
-			table = rel.Root.RelationName
-		}
-		if text, ok := wire.PostgresText(raw, f.format, f.kind); ok {
-			list = append(list, record.Cell{Table: table.String(), Column: rel.Columns[column].Name, Text: text})
-		}
+		list = append(list, f.cell(raw, e.script))
 	}
 	run.Cells(list)
+}
+
+// cell is a value of a row, which is nil if it is NULL.
+func (f field) cell(raw []byte, s *rewrite.Script) record.Cell {
+	rel := relation(s, f.table)
+	if rel == nil || f.number == 0 {
+		return record.Cell{Unread: true}
+	}
+	column := slices.IndexFunc(rel.Columns, func(c rewrite.Attribute) bool { return c.Number == f.number })
+	if column < 0 {
+		return record.Cell{Unread: true}
+	}
+	table := rel.RelationName
+	if rel.Root != nil {
+		table = rel.Root.RelationName
+	}
+	c := record.Cell{Table: table.String(), Column: rel.Columns[column].Name, Null: raw == nil, Unread: len(raw) > smallMessage}
+	if raw != nil && !c.Unread {
+		text, ok := wire.PostgresText(raw, f.format, f.kind)
+		c.Text, c.Unread = text, !ok
+	}
+	return c
 }

@@ -29,18 +29,6 @@ type Requests struct {
 	size  int      // values in reads
 }
 
-// reads is what a request has read last.
-type reads map[history.Row]map[string]value
-
-// value is the value of a column as a statement read it.
-type value struct {
-	txn     uint64
-	n       int
-	version string
-	text    string
-	asked   bool // the statement asked for the row by this value
-}
-
 const (
 	maxRequests = 10_000  // whose reads are kept
 	maxValues   = 200_000 // of all requests
@@ -56,10 +44,12 @@ func NewRequests(keys []string) *Requests {
 	return &Requests{keys: keys, reads: map[string]reads{}}
 }
 
-// Cell is a value of a row that a client gets: of a column of a table.
+// Cell is a value of a row that a client gets.
 type Cell struct {
-	Table, Column string
+	Table, Column string // empty: it is not a column of a table
 	Text          string
+	Null          bool
+	Unread        bool // it is in a form that wirecheck does not read
 	asked         bool // see value
 }
 
@@ -76,6 +66,7 @@ type origin struct {
 type read struct {
 	access int
 	cells  []Cell
+	others int // values that came with it and are no column of a table
 }
 
 // pauses tells the requests of one session apart that have no tags.
@@ -160,36 +151,48 @@ func resetsPool(p *rewrite.Plan) bool {
 
 // WantsCells reports whether the values of the rows that follow are worth giving to Cells.
 func (r *Running) WantsCells() bool {
-	return r.ticket.plan.Verb == "select" && (r.requested() && r.cells <= maxCells || r.values && r.shown < maxShown)
+	p := r.ticket.plan
+	return (p.Verb == "select" || p.Verb == "update" && !p.NoRows) && (r.requested() && r.cells <= maxCells || r.values && r.shown < maxShown)
 }
 
 func (r *Running) requested() bool { return r.ticket.origin != nil && r.ticket.origin.request != "" }
 
-// Cells keeps the values of the row that was decoded last, of the tables of which it has one row.
+// Cells keeps the values of the row that was decoded last, of the tables of which it has one row. All that the client gets of the row is in the list.
 func (r *Running) Cells(cells []Cell) {
 	r.shown++
-	if r.cells += len(cells); r.cells > maxCells {
-		r.reads = nil
-	}
 	rows := map[string]int{}
 	for i := r.mark; i < len(r.accesses); i++ {
 		rows[r.accesses[i].Row.Table]++
 	}
+	others := 0
+	for i := range cells {
+		c := &cells[i]
+		c.Column = strings.ToLower(c.Column)
+		c.Unread = c.Unread || len(c.Text) > maxText
+		if c.Table == "" || rows[c.Table] == 0 && !c.Null { // a view's
+			others++
+		} else if !c.Null {
+			r.cells++
+		}
+	}
+	if r.cells > maxCells {
+		r.reads = nil
+	}
 	for i := r.mark; i < len(r.accesses); i++ {
 		a := &r.accesses[i]
-		if a.Op != history.OpRead && a.Op != history.OpLock || a.Approx || rows[a.Row.Table] != 1 {
+		reads := a.Op == history.OpRead || a.Op == history.OpLock
+		if !reads && a.Op != history.OpUpdate || a.Approx || rows[a.Row.Table] != 1 {
 			continue
 		}
-		if r.values && r.shown <= maxShown {
+		if reads && r.values && r.shown <= maxShown {
 			a.Values = valuesImage(a.Row.Table, cells)
 		}
 		if !r.requested() || r.cells > maxCells {
 			continue
 		}
-		k := read{access: i}
+		k := read{access: i, others: others}
 		for _, c := range cells {
-			if c.Table == a.Row.Table && len(c.Text) <= maxText {
-				c.Column = strings.ToLower(c.Column)
+			if c.Table == a.Row.Table {
 				k.cells = append(k.cells, c)
 			}
 		}
@@ -212,16 +215,19 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	known := rs.of(o.request)
+	if ev.Verb == "update" {
+		ev.Derived = rs.derive(known, ev, o.table)
+	}
+	if len(known) > 0 {
+		known.doubt(r, ev, t.dialect)
+	}
 	for _, k := range r.reads {
 		if k.access < len(ev.Accesses) {
-			if asks := r.ticket.plan.Asks; len(asks) == 1 && asks[0].Table == ev.Accesses[k.access].Row.Table {
+			if asks := r.ticket.plan.Asks; ev.Verb == "select" && len(asks) == 1 && asks[0].Table == ev.Accesses[k.access].Row.Table {
 				k.cells = askedBy(&settled(&asks[0]).Where, k.cells)
 			}
 			rs.note(known, &ev.Accesses[k.access], k.cells, ev)
 		}
-	}
-	if ev.Verb == "update" {
-		ev.Derived = rs.derive(known, ev, o.table)
 	}
 }
 
@@ -251,8 +257,10 @@ func askedBy(where *condition.Condition, cells []Cell) []Cell {
 	}
 	column = strings.ToLower(column)
 	for i := range cells {
-		if cells[i].Column == column {
-			cells[i].asked = true
+		if c := &cells[i]; c.Column == column {
+			if c.asked = true; c.Null || c.Unread {
+				c.Null, c.Unread, c.Text = false, false, text
+			}
 			return cells
 		}
 	}
@@ -276,91 +284,4 @@ func (rs *Requests) of(request string) reads {
 	rs.known.Store(true)
 	rs.order = append(rs.order, request)
 	return known
-}
-
-// note remembers the values of a row. mu is held.
-func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *history.Event) {
-	if len(cells) == 0 || a.Row.Key == "" || rs.size+len(cells) > 2*maxValues {
-		return
-	}
-	row := known[a.Row]
-	if row == nil {
-		row = make(map[string]value, len(cells))
-		known[a.Row] = row
-	}
-	before := len(row)
-	for _, c := range cells {
-		row[c.Column] = value{ev.Txn, ev.N, a.Version, c.Text, c.asked}
-	}
-	rs.size += len(row) - before
-}
-
-// derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
-// overwrites. Which rows it really writes may become known later (MySQL family). mu is held.
-func (rs *Requests) derive(known reads, ev *history.Event, table string) (list []history.Derived) {
-	for row, values := range known {
-		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
-			continue
-		}
-		for _, o := range ev.Operands {
-			v, ok := values[o.Column]
-			if !ok || !o.Role.Assigns() || o.Role == history.RoleComputed {
-				continue
-			}
-			from := history.Derived{Column: o.Column, Row: row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text}
-			if kind, constant, ok := flow.Relate(v.text, o.Value); ok && o.Role == history.RoleSet && telling(kind, v.text, o.Value) {
-				from.Kind, from.Constant = string(kind), constant
-			} else if v.asked && o.Role == history.RoleSet && !flow.Same(v.text, o.Value) {
-				from.Kind = string(flow.Asked)
-			}
-			if len(list) < maxCells {
-				list = append(list, from)
-			}
-		}
-		for _, o := range ev.Operands {
-			if _, ok := values[o.Column]; ok && o.Role.Assigns() {
-				delete(values, o.Column)
-				rs.size--
-			}
-		}
-	}
-	return list
-}
-
-// writes reports whether the statement may write a row: it did, or what it wrote is not known yet.
-func writes(table string, ev *history.Event, row history.Row) bool {
-	told := false
-	for i := range ev.Accesses {
-		if a := &ev.Accesses[i]; a.Op.Writes() {
-			if told = true; a.Row == row {
-				return true
-			}
-		}
-	}
-	return !told && strings.EqualFold(table, row.Table[strings.LastIndexByte(row.Table, '.')+1:])
-}
-
-// addresses reports whether the condition of a statement may hold of a row with these values.
-func addresses(values map[string]value, operands []history.Operand) bool {
-	assigned := map[string]bool{}
-	for _, o := range operands {
-		assigned[o.Column] = assigned[o.Column] || o.Role.Assigns()
-	}
-	for _, o := range operands {
-		if v, ok := values[o.Column]; ok && o.Role == history.RoleEqual && !assigned[o.Column] && v.text != o.Value && !flow.SameNumber(v.text, o.Value) {
-			return false
-		}
-	}
-	return true
-}
-
-// telling reports whether a relation of two values is such that it is not met by chance: a piece of text is long enough, and the two are not readings of a clock.
-func telling(kind flow.Kind, read, written string) bool {
-	switch kind {
-	case flow.Prefix, flow.Suffix:
-		return len(read) >= 3
-	case flow.Plus:
-		return !flow.IsClock(read) || !flow.IsClock(written)
-	}
-	return true
 }

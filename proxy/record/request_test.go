@@ -11,6 +11,7 @@ import (
 	"wirecheck/statement"
 	"wirecheck/statement/condition"
 	"wirecheck/trace/flow"
+	"wirecheck/trace/lex"
 )
 
 // requestSession is a session whose statements the test answers.
@@ -62,9 +63,13 @@ func (s requestSession) run(sql string, rows ...string) *history.Event {
 		var cells []Cell
 		for _, c := range f[1:] {
 			column, value, _ := strings.Cut(c, "=")
-			cells = append(cells, Cell{Table: "public.t", Column: column, Text: value})
+			c := Cell{Table: "public.t", Column: column, Text: value, Null: value == "NULL"}
+			if i := strings.LastIndexByte(column, '.'); i >= 0 { // of another relation, or of none
+				c.Table, c.Column = column[:i], column[i+1:]
+			}
+			cells = append(cells, c)
 		}
-		if r.WantsCells() {
+		if r.WantsCells() && row != f[0]+" -" {
 			r.Cells(cells)
 		}
 	}
@@ -101,8 +106,95 @@ func TestDerived(t *testing.T) {
 		{"the latest read counts", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run("SELECT 1 x"+a, "1@v2 n=7")
+			return s.run("UPDATE t SET n = 'note 9' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by "},
+		{"each number may come from each", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 1 x"+a, "1@v2 n=7")
 			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v3")
-		}, "n of 1@v2 by plus2"},
+		}, "n of 1@v2 by plus2, n of 1@v1 by "},
+		{"the latest read is the condition's", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10 version=3")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=7 version=4")
+			return s.run("UPDATE t SET n = 9, version = 5 WHERE id = 1 AND version = 4"+a, "1@v3")
+		}, "n of 1@v2 by plus2, version of 1@v2 by plus1"},
+		{"the first read is the condition's", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10 version=3")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=7 version=3")
+			return s.run("UPDATE t SET n = 9 WHERE id = 1 AND version = 3"+a, "1@v3")
+		}, "n of 1@v2 by plus2, n of 1@v1 by "},
+		{"another value, and the same again", func(s, _ requestSession) *history.Event {
+			for i, n := range []string{"10", "7", "7"} {
+				s.run("SELECT 1 x"+a, fmt.Sprintf("1@v%d n=%s", i, n))
+			}
+			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus2, n of 1@v0 by "},
+		{"a text that contains the first read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=paid;sent")
+			return s.run("UPDATE t SET n = 'paid; booked' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v1 by prefix; booked"},
+		{"a text that contains the latest read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=paid;sent")
+			return s.run("UPDATE t SET n = 'paid;sent; booked' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by prefix; booked"},
+		{"a word that is like the first read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=sent")
+			return s.run("UPDATE t SET n = 'paid_back' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v1 by "},
+		{"the word that was read first", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=last,edited,by,ann")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=last,edited,by,bob")
+			return s.run("UPDATE t SET n = 'last,edited,by,ann' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v1 by "},
+		{"a text that contains the latest read alone", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=sent")
+			return s.run("UPDATE t SET n = 'sent; booked' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by prefix; booked"},
+		{"NULL in the latest read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=NULL")
+			return s.run("UPDATE t SET n = 'paid; booked' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"read, NULL, and read again", func(s, _ requestSession) *history.Event {
+			for i, n := range []string{"paid", "NULL", "sent"} {
+				s.run("SELECT 1 x"+a, fmt.Sprintf("1@v%d n=%s", i, n))
+			}
+			return s.run("UPDATE t SET n = 'paid; booked' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v0 by prefix; booked"},
+		{"an expression of the row", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT id, n - 1 FROM t WHERE id = 1"+a, "1@v2 id=1 .=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"a constant", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 1 AS one FROM t WHERE id = 1 FOR UPDATE"+a, "1@v2 .=1")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"a view's column", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT m FROM u WHERE id = 1"+a, "1@v2 public.u.m=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"an expression of another row", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT id, n - 1 FROM t WHERE id = 2"+a, "2@v2 id=2 .=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"rows of which no value came", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT sum(n) FROM t"+a, "1@v2 -", "2@v2 -")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"RETURNING", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("UPDATE t SET m = 1 WHERE id = 1 RETURNING n"+a, "1@v2 n=9")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
 		{"another request's read", func(s, o requestSession) *history.Event {
 			o.run("SELECT 1 x"+b, "1@v1 id=1 n=10")
 			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v2")
@@ -271,5 +363,18 @@ func TestAskedBy(t *testing.T) {
 	}
 	if cells := askedBy(&open, []Cell{{Column: "c", Text: "OPEN"}}); len(cells) != 1 || cells[0].Text != "OPEN" || !cells[0].asked {
 		t.Errorf("%+v", cells)
+	}
+}
+
+// TestSelectedConstants: which columns of an answer are literals.
+func TestSelectedConstants(t *testing.T) {
+	for sql, want := range map[string]int{
+		"SELECT 1 FROM t": 1, "SELECT 1 AS one FROM t LIMIT 1 FOR UPDATE": 1, "SELECT 1 one, 'a' \"b\", n FROM t": 2, "/* x */ SELECT (1) AS a FROM t WHERE n = 1": 1,
+		"SELECT n FROM t": 0, "SELECT n - 1 FROM t": 0, "SELECT 1 - n FROM t": 0, "SELECT coalesce(n, 1) FROM t": 0, "SELECT CASE WHEN n > 1 THEN 2 END FROM t": 0,
+		"SELECT 1 IN (n) FROM t": 0, "SELECT (SELECT 1 FROM u), 2 FROM t": 1, "SELECT 1": 0, "WITH a AS (SELECT 1) SELECT 1 FROM a": 0, "": 0,
+	} {
+		if got := selectedConstants(sql, lex.PostgreSQL); got != want {
+			t.Errorf("%s: %d, want %d", sql, got, want)
+		}
 	}
 }

@@ -1,0 +1,263 @@
+package record
+
+import (
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/trace/flow"
+	"wirecheck/trace/lex"
+)
+
+// reads is what a request has read last.
+type reads map[history.Row]map[string]value
+
+// value is the value of a column as a statement read it.
+type value struct {
+	txn     uint64
+	n       int
+	version string
+	text    string
+	asked   bool // the statement asked for the row by this value
+	unread  bool // it is NULL or could not be read; then the request had read another one before
+	// doubtful: the request has read something of the row since that is no column of it, such as stock - 2.
+	doubtful bool
+	earlier  *value // the latest one that the request had read before and that was another one
+}
+
+// note remembers the values of a row. mu is held.
+func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *history.Event) {
+	if len(cells) == 0 || a.Row.Key == "" || rs.size+len(cells) > 2*maxValues {
+		return
+	}
+	row := known[a.Row]
+	if row == nil {
+		row = make(map[string]value, len(cells))
+		known[a.Row] = row
+	}
+	before := len(row)
+	for _, c := range cells {
+		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread}
+		old, ok := row[c.Column]
+		switch {
+		case !ok && v.unread:
+			continue
+		case !ok:
+		case old.unread || !v.unread && flow.Same(old.text, v.text):
+			v.earlier = old.earlier
+		default:
+			old.earlier = nil
+			v.earlier = &old
+		}
+		row[c.Column] = v
+	}
+	if rs.size += len(row) - before; len(row) == 0 {
+		delete(known, a.Row)
+	}
+}
+
+// doubt marks what the request had read of rows of which the statement shows something else than their columns, so that a value which is written later may
+// come from that: an expression, or a value that is not seen.
+func (known reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
+	p := r.ticket.plan
+	if p.Verb == "select" && ev.Coverage == history.CoverageOpaque {
+		text := strings.ToLower(p.Text)
+		for row, values := range known {
+			if strings.Contains(text, row.Table[strings.LastIndexByte(row.Table, '.')+1:]) {
+				doubtful(values)
+			}
+		}
+		return
+	}
+	plain, constants := map[int]bool{}, -1 // accesses of which all is seen; constants among the columns of the answer
+	for _, k := range r.reads {
+		if k.others > 0 && constants < 0 {
+			constants = selectedConstants(p.Text, d)
+		}
+		if k.others <= max(constants, 0) {
+			plain[k.access] = true
+		} else if k.access < len(ev.Accesses) {
+			doubtful(known[ev.Accesses[k.access].Row])
+		}
+	}
+	for i := 0; p.Verb == "select" && i < len(ev.Accesses); i++ {
+		if !plain[i] {
+			doubtful(known[ev.Accesses[i].Row])
+		}
+	}
+}
+
+func doubtful(values map[string]value) {
+	for column, v := range values {
+		v.doubtful = true
+		values[column] = v
+	}
+}
+
+// selectedConstants counts the columns of a SELECT's answer that are literals, as in SELECT 1 AS one FROM t; 0 if the text does not begin with SELECT.
+func selectedConstants(sql string, d lex.Dialect) (n int) {
+	depth, words, literals, others, begun, as := 0, 0, 0, 0, false, false
+	item := func() {
+		if literals == 1 && words == 0 && others == 0 {
+			n++
+		}
+		words, literals, others, as = 0, 0, 0, false
+	}
+	for t := range lex.Tokens(sql, d) {
+		switch {
+		case t.Kind == lex.Space || t.Kind == lex.Comment:
+		case !begun:
+			if begun = t.Is("select"); !begun {
+				return 0
+			}
+		case depth == 0 && t.Is("from"):
+			item()
+			return n
+		case t.Is("as"):
+		case t.Kind <= lex.Name && depth == 0 && literals == 1 && words == 0 && others == 0 && !as: // its alias
+			as = true
+		case t.Text == "(":
+			depth++
+		case t.Text == ")":
+			depth--
+		case depth == 0 && t.Text == ",":
+			item()
+		case t.Kind == lex.Word || t.Kind == lex.Name:
+			words++
+		case t.Kind == lex.Number || t.Kind == lex.String || t.Kind == lex.Placeholder:
+			literals++
+		default:
+			others++
+		}
+	}
+	return 0
+}
+
+// derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
+// overwrites. Which rows it really writes may become known later (MySQL family). mu is held.
+func (rs *Requests) derive(known reads, ev *history.Event, table string) (list []history.Derived) {
+	for row, values := range known {
+		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
+			continue
+		}
+		renewed := renews(values, ev.Operands)
+		for _, o := range ev.Operands {
+			v, ok := values[o.Column]
+			if !ok || !o.Role.Assigns() || o.Role == history.RoleComputed {
+				continue
+			}
+			if !v.unread && len(list) < maxCells {
+				list = append(list, v.derived(row, o, v.relates(o)))
+			}
+			if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
+				if kind := e.relates(o); kind != "" && !v.explains(o, e) {
+					list = append(list, e.derived(row, o, v.leaves(kind, o, e)))
+				}
+			}
+		}
+		for _, o := range ev.Operands {
+			if _, ok := values[o.Column]; ok && o.Role.Assigns() {
+				delete(values, o.Column)
+				rs.size--
+			}
+		}
+	}
+	return list
+}
+
+// derived says that what the operand is set to comes from v.
+func (v *value) derived(row history.Row, o history.Operand, kind flow.Kind) history.Derived {
+	d := history.Derived{Column: o.Column, Row: row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text, Kind: string(kind)}
+	if kind != "" && kind != flow.Asked {
+		_, d.Constant, _ = flow.Relate(v.text, o.Value)
+	}
+	return d
+}
+
+// relates is how what the operand is set to comes from v; empty if that is not known.
+func (v *value) relates(o history.Operand) flow.Kind {
+	if o.Role != history.RoleSet || v.doubtful {
+		return ""
+	}
+	if kind, _, ok := flow.Relate(v.text, o.Value); ok && telling(kind, v.text, o.Value) {
+		return kind
+	}
+	if v.asked && !flow.Same(v.text, o.Value) {
+		return flow.Asked
+	}
+	return ""
+}
+
+// leaves is how the operand comes from e, which the request had read before v: empty unless that is certain. A number is each other number plus a constant,
+// and a text that was there before may be a word that the application writes by itself. But what contains the text of e, and shows no relation to v, comes
+// from e.
+func (v *value) leaves(kind flow.Kind, o history.Operand, e *value) flow.Kind {
+	if kind != flow.Prefix && kind != flow.Suffix || v.unread || v.doubtful || isWord(o.Value) {
+		return ""
+	}
+	if _, _, ok := flow.Relate(v.text, o.Value); ok || strings.Contains(o.Value, v.text) {
+		return ""
+	}
+	return kind
+}
+
+// explains reports whether the operand contains the text of v, and that contains the one of e: then it comes from v.
+func (v *value) explains(o history.Operand, e *value) bool {
+	kind := v.relates(o)
+	return (kind == flow.Prefix || kind == flow.Suffix) && !v.unread && strings.Contains(v.text, e.text)
+}
+
+// isWord reports whether a text is one word, a number, a date or the like.
+func isWord(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && r != ':' && r < 0x80 && !(r >= '0' && r <= '9') && !(r >= 'A' && r <= 'Z') && !(r >= 'a' && r <= 'z')
+	})
+}
+
+// renews reports whether the condition compares a column with what the request read of it last, and not with what it had read before: so the statement
+// rests on the last read.
+func renews(values map[string]value, operands []history.Operand) bool {
+	for _, o := range operands {
+		if v, ok := values[o.Column]; ok && o.Role == history.RoleEqual && v.earlier != nil && !v.unread && flow.Same(v.text, o.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// writes reports whether the statement may write a row: it did, or what it wrote is not known yet.
+func writes(table string, ev *history.Event, row history.Row) bool {
+	told := false
+	for i := range ev.Accesses {
+		if a := &ev.Accesses[i]; a.Op.Writes() {
+			if told = true; a.Row == row {
+				return true
+			}
+		}
+	}
+	return !told && strings.EqualFold(table, row.Table[strings.LastIndexByte(row.Table, '.')+1:])
+}
+
+// addresses reports whether the condition of a statement may hold of a row with these values.
+func addresses(values map[string]value, operands []history.Operand) bool {
+	assigned := map[string]bool{}
+	for _, o := range operands {
+		assigned[o.Column] = assigned[o.Column] || o.Role.Assigns()
+	}
+	for _, o := range operands {
+		if v, ok := values[o.Column]; ok && o.Role == history.RoleEqual && !assigned[o.Column] && v.text != o.Value && !flow.SameNumber(v.text, o.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// telling reports whether a relation of two values is such that it is not met by chance: a piece of text is long enough, and the two are not readings of a clock.
+func telling(kind flow.Kind, read, written string) bool {
+	switch kind {
+	case flow.Prefix, flow.Suffix:
+		return len(read) >= 3
+	case flow.Plus:
+		return !flow.IsClock(read) || !flow.IsClock(written)
+	}
+	return true
+}

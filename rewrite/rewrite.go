@@ -74,7 +74,8 @@ type Plan struct {
 	// Bare is the first table without hidden columns that the statement names and that can have them (MySQL family); nil if there is none.
 	Bare *RelationName
 	// WithRows is the coverage of a statement whose answer has Rows rows, or at least one if Rows is 0, or that changed so many, where that is more
-	// than Coverage: for some forms the rows tell everything, and no rows nothing. It is empty for other statements.
+	// than Coverage: for some forms the rows tell everything, and no rows nothing. It is empty for other statements. Without WithRows, the log
+	// may tell nothing of a statement that changed Rows rows: all are new (MySQL family).
 	WithRows    history.Coverage
 	Rows        int
 	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)

@@ -1,6 +1,9 @@
 package record
 
-import "wirecheck/history"
+import (
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
 
 // Held is how many statements and accesses, and texts as such, the open transaction holds until its log is fetched (MySQL family).
 func (t *Tracker) Held() int {
@@ -53,4 +56,10 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 		t.flush(x, false)
 	}
 	return t.warnings()
+}
+
+// overwrites reports whether a statement changed rows that were there before, by the server's count. ON DUPLICATE KEY UPDATE counts 1 for a new row and 2
+// for one that it changed.
+func overwrites(p *rewrite.Plan, res Result) bool {
+	return res.Changed > 0 && (p.WithRows != "" || res.Changed != uint64(p.Rows))
 }

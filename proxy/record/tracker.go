@@ -67,7 +67,8 @@ type txn struct {
 	holds     []*Ticket // declared cursors that outlive it
 }
 
-// held is a statement that is not recorded yet. logs says that the log tells some of what it did, and changed is whether it changed rows.
+// held is a statement that is not recorded yet. logs says that the log tells some of what it did, and changed is whether it changed rows
+// that were there before.
 type held struct {
 	ev      *history.Event
 	logs    bool
@@ -84,7 +85,7 @@ type late struct {
 	n   int
 	ev  *history.Event
 
-	changed bool // it changed rows
+	changed bool // it changed rows that were there before
 }
 
 // Ticket is a request on its way.
@@ -350,7 +351,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 	}
 	if logs && x.implicit {
-		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: res.Changed > 0})
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: overwrites(p, res)})
 	}
 	if logs && !x.implicit {
 		x.logged = true
@@ -360,7 +361,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			t.spare.give(ev.Accesses)
 			ev.Accesses = nil
 		}
-		x.held = append(x.held, held{ev, logs, res.Changed > 0})
+		x.held = append(x.held, held{ev, logs, overwrites(p, res)})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}

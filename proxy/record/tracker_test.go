@@ -297,6 +297,30 @@ func (s *story) loggingOf(sql, status string, res Result) string {
 	return stamp
 }
 
+// TestTrackerInsertsOrUpdates: ON DUPLICATE KEY UPDATE of which the log tells nothing is seen exactly if it inserted all its rows.
+func TestTrackerInsertsOrUpdates(t *testing.T) {
+	for _, tt := range []struct {
+		rows    int
+		changed uint64
+		exact   bool
+	}{{1, 1, true}, {1, 0, true}, {1, 2, false}, {3, 3, true}, {3, 1, false}, {3, 4, false}} {
+		for _, status := range []string{"I", "T"} {
+			s := newStory(t, "mariadb")
+			if status == "T" {
+				s.do("begin", status, Result{})
+			}
+			p := plan("insert a")
+			p.Log, p.Stamp, p.Rows = true, true, tt.rows
+			s.trk.Done(s.trk.Answer(s.trk.Sending(p)), Result{Changed: tt.changed})
+			s.trk.Status(status == "T")
+			s.trk.Logged(nil, false)
+			if last := s.out[len(s.out)-1]; strings.Contains(last, "[approximate]") == tt.exact {
+				t.Errorf("%+v, status %s: %s", tt, status, last)
+			}
+		}
+	}
+}
+
 // TestTrackerCountsRows: an INSERT IGNORE of two rows passed over none if it changed two, and a REPLACE replaced none; with less, and with more, nobody
 // knows which.
 func TestTrackerCountsRows(t *testing.T) {

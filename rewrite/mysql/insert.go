@@ -44,8 +44,14 @@ func (s *planner) insert(n *ast.InsertStmt) {
 	}
 	if len(n.OnDuplicate) > 0 && len(n.Lists) > 1 && s.r.flavor == TiDB { // nothing tells how many of the rows its last attempt changed
 		s.partial("rows that ON DUPLICATE KEY UPDATE changes are not seen")
-	} else if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
-		return
+	} else if len(n.OnDuplicate) > 0 {
+		images := s.plan.Log // new rows are in the log, too
+		if !s.onDuplicate(n, &src) {
+			return
+		}
+		if !images && !n.IgnoreErr {
+			s.plan.Rows = len(n.Lists)
+		}
 	}
 	s.plan.Stamp = true
 	s.plan.Coverage = history.CoverageExact

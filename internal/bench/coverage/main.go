@@ -39,8 +39,8 @@ type app struct {
 var apps = []app{
 	{"Django", "shop_django.py", "/usr/bin/python3", []string{"-c", "import django, psycopg2, MySQLdb"}},
 	{"SQLAlchemy", "shop_sqlalchemy.py", "/usr/bin/python3", []string{"-c", "import sqlalchemy, psycopg2, pymysql"}},
-	{"TypeORM", "shop_typeorm.js", "node", []string{"-e", "require('typeorm'), require('pg'), require('mysql2')"}},
-	{"Sequelize", "shop_sequelize.js", "node", []string{"-e", "require('sequelize'), require('pg'), require('mysql2')"}},
+	{"TypeORM", "shop_typeorm.js", "node", []string{"-e", "['typeorm', 'pg', 'mysql2'].map(require.resolve)"}},
+	{"Sequelize", "shop_sequelize.js", "node", []string{"-e", "['sequelize', 'pg', 'mysql2'].map(require.resolve)"}},
 }
 
 // options are those of the command.

@@ -33,6 +33,8 @@ type Config struct {
 	ShowOthers bool `yaml:"show_others"`
 	// Values lets findings show what answers and parameters said, and what statements assigned.
 	Values Switch `yaml:"values"`
+	// Predicates judges what statements asked, besides the rows that they found.
+	Predicates Switch `yaml:"predicates"`
 	// MinCoverage is the share of the statements that must be seen exactly, from 0 to 1.
 	MinCoverage float64  `yaml:"min_coverage"`
 	Publish     Publish  `yaml:"publish"`
@@ -152,8 +154,8 @@ func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
 		LogLevel:  "info",
-		Values:    true,
-		Unit:      Units[0], RequestTags: []string{},
+		Values:    true, Predicates: true,
+		Unit: Units[0], RequestTags: []string{},
 		Publish: Publish{Fleet: "default", Buffer: 64 << 20},
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{

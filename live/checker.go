@@ -105,6 +105,8 @@ type Options struct {
 	RequestTags []string
 	// HideValues says that findings show no values of answers, parameters and assignments, and the history has none.
 	HideValues bool
+	// NoPredicates says that what statements asked is not judged.
+	NoPredicates bool
 	// ShowOthers says that warnings may quote other users' statements.
 	ShowOthers bool
 	Log        zerolog.Logger
@@ -154,7 +156,7 @@ func New(o Options) (*Checker, error) {
 	l.recorder = record.NewRecorder(run, l.sink)
 	l.recorder.Now, l.recorder.Answers, l.recorder.Due = o.Clock, l.answers, l.due
 	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
-	l.recorder.Requests.Values = !l.options.HideValues
+	l.recorder.Requests.Values, l.recorder.NoPredicates = !l.options.HideValues, o.NoPredicates
 	return l, nil
 }
 

@@ -202,7 +202,7 @@ func (x *explorer) observe(ctx context.Context, d database, run *search.Run, tit
 	if err != nil {
 		return nil, err
 	}
-	l, err := live.New(live.Options{Log: x.c.log, Now: time.Now(), Clock: time.Now, MaxTxns: config.Limits.Transactions, RequestTags: config.RequestTags, HideValues: !bool(config.Values),
+	l, err := live.New(live.Options{Log: x.c.log, Now: time.Now(), Clock: time.Now, MaxTxns: config.Limits.Transactions, RequestTags: config.RequestTags, HideValues: !bool(config.Values), NoPredicates: !bool(config.Predicates),
 		Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}})
 	if err != nil {
 		return nil, err

@@ -143,6 +143,8 @@ func newProxyCommand(c *common) *cobra.Command {
 	flags.BoolVar(&f.others, "show-others", false, "warnings may quote the statements and values of other users' sessions")
 	f.values = true
 	flags.Var(&f.values, "values", valuesUsage)
+	f.predicates = true
+	flags.Var(&f.predicates, "predicates", "judge what statements asked, besides the rows that they found")
 	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct holds all traffic, any other name the history alone")
 	flags.IntVar(&f.recording.Rows, "record-rows", recorder.DefaultRows, "rows of each result that a trace keeps; a digest covers all rows")
 	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the trace (NAME.2.wct) at this size, as in 1GiB; 0: never")
@@ -170,7 +172,7 @@ type proxyFlags struct {
 	listen, upstream                                         []string
 	warn                                                     configs.Switch
 	others                                                   bool
-	values                                                   configs.Switch
+	values, predicates                                       configs.Switch
 	strict, redact, explain                                  bool
 	sample                                                   float64
 	unit                                                     unitFlags
@@ -228,7 +230,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		"log": func() { c.Log = f.log }, "log-level": func() { c.LogLevel = cmd.Flag("log-level").Value.String() },
 		"stream": func() { c.Stream = f.stream }, "http": func() { c.HTTP = f.http }, "strict": func() { c.Strict = f.strict },
 		"explain-coverage": func() { c.ExplainCoverage = f.explain },
-		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "show-others": func() { c.ShowOthers = f.others }, "values": func() { c.Values = f.values }, "request-tag": func() { c.RequestTags = f.tags }, "min-coverage": func() { c.MinCoverage = f.least },
+		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "show-others": func() { c.ShowOthers = f.others }, "values": func() { c.Values = f.values }, "predicates": func() { c.Predicates = f.predicates }, "request-tag": func() { c.RequestTags = f.tags }, "min-coverage": func() { c.MinCoverage = f.least },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
 		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
 		"save-schedule": func() { c.Control.Save = f.save },
@@ -278,7 +280,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	l, err := live.New(live.Options{
 		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Run: run, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
-		HideValues: !bool(config.Values),
+		HideValues: !bool(config.Values), NoPredicates: !bool(config.Predicates),
 	})
 	if err == nil {
 		err = p.hear(l, config.Publish.Fleet)

@@ -335,6 +335,21 @@ func TestRequestChecksLive(t *testing.T) {
 					}
 				})
 			}
+			t.Run("predicates off", func(t *testing.T) {
+				w.run(t, "DELETE FROM booking", "DELETE FROM doctor", "INSERT INTO doctor VALUES (1, 7, 1)")
+				w.items = true
+				defer func() { w.items = false }()
+				th := w.observe(t)
+				a := newApplication(t, th, true)
+				a.play(false, race(first, insert)...)
+				const read, write = "SELECT id, shift FROM doctor WHERE id = 1", "UPDATE doctor SET shift = 8 WHERE id = 1"
+				a.play(false, "C "+read, "D "+read, "C "+write, "D "+strings.Replace(write, "8", "9", 1))
+				a.close()
+				got := th.stop(t)
+				if len(got.findings) != 1 || got.findings[0].Name != anomaly.LostBetween || !strings.Contains(got.report, "predicates are off") {
+					t.Errorf("%s", got.report)
+				}
+			})
 			t.Run("without tags", func(t *testing.T) {
 				w.run(t, "DELETE FROM booking")
 				th := w.observe(t)

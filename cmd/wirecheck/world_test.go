@@ -41,6 +41,7 @@ type world struct {
 	// capture is CaptureAuto if it is empty.
 	capture rewrite.Capture
 	others  bool // --show-others
+	items   bool // --predicates off
 	clock   func() time.Time
 	publish func() *stream.Publisher // for the next proxy; nil: it publishes nothing
 }
@@ -112,7 +113,7 @@ func (w *world) observe(t *testing.T, statements ...string) *through {
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	th.first = &atomic.Int64{}
 	found := func(oracle.Finding) { th.first.CompareAndSwap(0, time.Now().UnixNano()) }
-	o := live.Options{Record: f, OnFind: found, ShowOthers: w.others, Clock: w.clock, Log: log, Now: time.Now()}
+	o := live.Options{Record: f, OnFind: found, ShowOthers: w.others, NoPredicates: w.items, Clock: w.clock, Log: log, Now: time.Now()}
 	if w.publish != nil {
 		o.Publish = w.publish()
 	}

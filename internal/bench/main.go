@@ -42,7 +42,7 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, publish, start, http, values, memory, idle, waits, hunters, hostile (for -length; not among the default), replay (minutes; not among the default)")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, publish, start, http, values, predicates, memory, idle, waits, hunters, hostile (for -length; not among the default), replay (minutes; not among the default)")
 	flag.IntVar(&o.transactions, "transactions", 100_000, "with -only replay: how many transactions to record and replay")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
@@ -71,7 +71,7 @@ func run(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"publish", benchPublish}, {"start", benchStart}, {"http", benchPage}, {"values", benchValues}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hunters", benchHunters}, {"hostile", benchHostile}, {"replay", benchReplay}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"publish", benchPublish}, {"start", benchStart}, {"http", benchPage}, {"values", benchValues}, {"predicates", benchPredicates}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hunters", benchHunters}, {"hostile", benchHostile}, {"replay", benchReplay}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -26,6 +26,7 @@ type pair struct {
 	without, with string
 	flags         [2][]string
 	trace, page   string // what the second one writes or serves; empty: nothing
+	script        string // one more load of pgbench; empty: none
 }
 
 // benchRecord measures what recording a trace costs.
@@ -54,6 +55,25 @@ func benchValues(ctx context.Context, o options) error {
 	return benchPair(ctx, o, pair{without: "--values off", with: "with values", flags: [2][]string{{"--values", "off"}, nil}})
 }
 
+// searches is a load of pgbench that searches ranges and counts, and changes what others search.
+const searches = `\set a random(1, 199900)
+\set b random(1, 20)
+\set c :a + 20
+\set d :a + :b
+BEGIN;
+SELECT count(*) FROM pgbench_accounts WHERE aid BETWEEN :a AND :c AND abalance > 0;
+SELECT aid, abalance FROM pgbench_accounts WHERE aid >= :a AND aid < :c ORDER BY aid;
+SELECT count(*) FROM pgbench_tellers WHERE bid = 1 AND tbalance < 0;
+UPDATE pgbench_accounts SET abalance = abalance + :b WHERE aid = :d;
+UPDATE pgbench_tellers SET tbalance = tbalance - :b WHERE tid = :b;
+COMMIT;
+`
+
+// benchPredicates measures what it costs to judge what statements asked.
+func benchPredicates(ctx context.Context, o options) error {
+	return benchPair(ctx, o, pair{without: "--predicates off", with: "with predicates", script: searches, flags: [2][]string{{"--predicates", "off"}, nil}})
+}
+
 func benchPair(ctx context.Context, o options, p pair) error {
 	if err := pairPostgres(ctx, o, p); err != nil {
 		return err
@@ -72,11 +92,26 @@ func pairPostgres(ctx context.Context, o options, p pair) (err error) {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, o, "postgres", s, []workload{
+	workloads := []workload{
 		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
 		{name: "tpcb-like, simple", run: load("-M", "simple")},
 		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
-	})
+	}
+	if p.script != "" {
+		dir, err := os.MkdirTemp("", "wirecheck-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "script.sql")
+		if err := os.WriteFile(path, []byte(p.script), 0o600); err != nil {
+			return err
+		}
+		for _, mode := range []string{"simple", "prepared"} {
+			workloads = append(workloads, workload{name: "ranges and counts, " + mode, run: load("-f", path, "-M", mode)})
+		}
+	}
+	return p.run(ctx, o, "postgres", s, workloads)
 }
 
 func pairMariaDB(ctx context.Context, o options, p pair) (err error) {

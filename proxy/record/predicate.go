@@ -63,7 +63,11 @@ func (v *view) back(p *product.Product, n int) {
 }
 
 // Wants sets what is called with each predicate read for which images are to be captured from now on.
-func (t *Tracker) Wants(want func(*rewrite.Ask)) { t.want = want }
+func (t *Tracker) Wants(want func(*rewrite.Ask)) {
+	if !t.rec.NoPredicates {
+		t.want = want
+	}
+}
 
 // predicates fills in what a statement asked. The event has its accesses, of a suspended one only the first.
 func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
@@ -73,6 +77,12 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	x.seen.part.Use(ev.N)
 	x.seen.answered(p, len(ev.Accesses), ev.To)
+	if t.rec.NoPredicates {
+		if ev.Predicate = p.Predicate || len(p.Asks) > 0; ev.Predicate {
+			ev.Unread = "predicates are off"
+		}
+		return
+	}
 	if suspended {
 		ev.Predicate, ev.Unread = p.Predicate || len(p.Asks) > 0, inParts
 		return

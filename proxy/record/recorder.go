@@ -41,6 +41,9 @@ type Recorder struct {
 	// Requests tells requests apart; nil: they are not. It is set before sessions begin.
 	Requests *Requests
 
+	// NoPredicates says that what statements asked is not recorded, and no images for it. It is set before sessions begin.
+	NoPredicates bool
+
 	// Answers answers what a session's client asks wirecheck; nil: nothing does. It is set before sessions begin.
 	Answers func(session uint64, q Question) *Table
 	// Due gives the warnings that wait for a session's next answer, whatever it is; nil: none do. It is set before sessions begin.

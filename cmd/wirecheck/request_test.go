@@ -167,6 +167,9 @@ func (a *application) text(s, who string, untagged bool) string {
 	for n := 1; a.postgres && strings.Contains(s, "?"); n++ {
 		s = strings.Replace(s, "?", fmt.Sprintf("$%d", n), 1)
 	}
+	if !a.postgres {
+		s = strings.ReplaceAll(s, `"`, "`")
+	}
 	if untagged {
 		return s
 	}
@@ -180,6 +183,10 @@ func claim(read, write string) []string {
 
 // TestRequestsLive has the races of an application in autocommit, made to happen on real servers, and the corrected versions.
 func TestRequestsLive(t *testing.T) {
+	const (
+		load = `SELECT "Product"."id" AS "Product_id", "Product"."stock" AS "Product_stock" FROM "product" "Product" WHERE "Product"."id" IN (1)`
+		save = `UPDATE "product" SET "stock" = %d WHERE "id" IN (1)`
+	)
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE product (id INT PRIMARY KEY, name VARCHAR(20), stock INT, price DECIMAL(8,2), version INT)")
@@ -206,6 +213,10 @@ func TestRequestsLive(t *testing.T) {
 					"A UPDATE product SET name = 'abc; b; c' WHERE id = 1", "A commit"}},
 				{"the lock shows NULL", 0, 1, []string{"A SELECT name FROM product WHERE id = 1", "B UPDATE product SET name = NULL WHERE id = 1", "A begin", "A SELECT id, name FROM product WHERE id = 1 FOR UPDATE",
 					"A UPDATE product SET name = 'abc; c' WHERE id = 1", "A commit"}},
+				{"save() of TypeORM", 1, 0, []string{"A select stock", "B select stock", "B " + load, "B begin", "B " + fmt.Sprintf(save, 9), "B commit", "A " + load, "A begin", "A " + fmt.Sprintf(save, 8), "A commit"}},
+				{"save() of TypeORM, one after the other", 0, 0, []string{"B select stock", "B " + load, "B begin", "B " + fmt.Sprintf(save, 9), "B commit", "A select stock", "A " + load, "A begin", "A " + fmt.Sprintf(save, 8), "A commit"}},
+				{"save() of TypeORM, locked", 0, 1, []string{"A select stock", "B UPDATE product SET stock = 9 WHERE id = 1", "A begin", "A select stock FOR UPDATE", "A " + load, "A " + fmt.Sprintf(save, 8), "A commit"}},
+				{"save() of TypeORM, nothing read before", 0, 0, []string{"A " + load, "B UPDATE product SET stock = 9 WHERE id = 1", "A begin", "A " + fmt.Sprintf(save, 8), "A commit"}},
 				{"read for display", 0, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A UPDATE product SET name = 'x' WHERE id = 1"}},
 				{"claimed by NULL", 1, 0, claim("A SELECT id FROM product WHERE name IS NULL ORDER BY id LIMIT 1", "A UPDATE product SET name = 'ann' WHERE id = 1")},
 				{"claimed by NULL, read by key too", 1, 0, claim("A SELECT id, name, stock FROM product WHERE id = 1 AND name IS NULL", "A UPDATE product SET name = 'ann' WHERE id = 1")},

@@ -9,7 +9,26 @@ import (
 )
 
 // reads is what a request has read last.
-type reads map[history.Row]map[string]value
+type reads map[history.Row]columns
+
+// columns are the values of a row by their columns.
+type columns map[string]value
+
+// without gives the values as they were before a load.
+func (values columns) without(by load) columns {
+	if by.session == 0 {
+		return values
+	}
+	known := make(columns, len(values))
+	for column, v := range values {
+		if v.load != by {
+			known[column] = v
+		} else if v.before != nil {
+			known[column] = *v.before
+		}
+	}
+	return known
+}
 
 // value is the value of a column as a statement read it.
 type value struct {
@@ -22,21 +41,27 @@ type value struct {
 	// doubtful: the request has read something of the row since that is no column of it, such as stock - 2.
 	doubtful bool
 	earlier  *value // the latest one that the request had read before and that was another one
+	// load is the load that read it, for a write that is to follow. Then the application knows what it had read before; nil: nothing.
+	load   load
+	before *value
 }
 
+// load names reads of a session, with no other ones in between, by which a framework finds out what it has to write (flow.Loads). Session 0: none.
+type load struct{ session, n uint64 }
+
 // note remembers the values of a row. mu is held.
-func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *history.Event) {
+func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *history.Event, by load) {
 	if len(cells) == 0 || a.Row.Key == "" || rs.size+len(cells) > 2*maxValues {
 		return
 	}
 	row := known[a.Row]
 	if row == nil {
-		row = make(map[string]value, len(cells))
+		row = make(columns, len(cells))
 		known[a.Row] = row
 	}
 	before := len(row)
 	for _, c := range cells {
-		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread}
+		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread, load: by}
 		old, ok := row[c.Column]
 		switch {
 		case !ok && v.unread:
@@ -47,6 +72,11 @@ func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *histo
 		default:
 			old.earlier = nil
 			v.earlier = &old
+		}
+		if last, ok := row[c.Column]; ok && by.session != 0 {
+			if v.before = &last; last.load.session != 0 {
+				v.before = last.before
+			}
 		}
 		row[c.Column] = v
 	}
@@ -86,7 +116,7 @@ func (known reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
 	}
 }
 
-func doubtful(values map[string]value) {
+func doubtful(values columns) {
 	for column, v := range values {
 		v.doubtful = true
 		values[column] = v
@@ -134,11 +164,12 @@ func selectedConstants(sql string, d lex.Dialect) (n int) {
 
 // derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
 // overwrites. Which rows it really writes may become known later (MySQL family). mu is held.
-func (rs *Requests) derive(known reads, ev *history.Event, table string) (list []history.Derived) {
+func (rs *Requests) derive(known reads, ev *history.Event, table string, by load) (list []history.Derived) {
 	for row, values := range known {
 		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
 			continue
 		}
+		values := values.without(by)
 		renewed := renews(values, ev.Operands)
 		for _, o := range ev.Operands {
 			v, ok := values[o.Column]
@@ -155,8 +186,8 @@ func (rs *Requests) derive(known reads, ev *history.Event, table string) (list [
 			}
 		}
 		for _, o := range ev.Operands {
-			if _, ok := values[o.Column]; ok && o.Role.Assigns() {
-				delete(values, o.Column)
+			if _, ok := known[row][o.Column]; ok && o.Role.Assigns() {
+				delete(known[row], o.Column)
 				rs.size--
 			}
 		}
@@ -215,7 +246,7 @@ func isWord(text string) bool {
 
 // renews reports whether the condition compares a column with what the request read of it last, and not with what it had read before: so the statement
 // rests on the last read.
-func renews(values map[string]value, operands []history.Operand) bool {
+func renews(values columns, operands []history.Operand) bool {
 	for _, o := range operands {
 		if v, ok := values[o.Column]; ok && o.Role == history.RoleEqual && v.earlier != nil && !v.unread && flow.Same(v.text, o.Value) {
 			return true
@@ -238,7 +269,7 @@ func writes(table string, ev *history.Event, row history.Row) bool {
 }
 
 // addresses reports whether the condition of a statement may hold of a row with these values.
-func addresses(values map[string]value, operands []history.Operand) bool {
+func addresses(values columns, operands []history.Operand) bool {
 	assigned := map[string]bool{}
 	for _, o := range operands {
 		assigned[o.Column] = assigned[o.Column] || o.Role.Assigns()

@@ -215,8 +215,18 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	known := rs.of(o.request)
-	if ev.Verb == "update" {
-		ev.Derived = rs.derive(known, ev, o.table)
+	var load load
+	switch {
+	case ev.Verb == "update":
+		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
+			load = t.load
+		}
+		ev.Derived = rs.derive(known, ev, o.table, load)
+	case ev.Verb == "select" && flow.Loads(r.ticket.plan.Text, t.dialect):
+		t.load.session = t.session
+		load = t.load
+	case ev.Verb == "select" && !flow.LoadsRelated(r.ticket.plan.Text, t.dialect):
+		t.load.n++
 	}
 	if len(known) > 0 {
 		known.doubt(r, ev, t.dialect)
@@ -226,7 +236,7 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 			if asks := r.ticket.plan.Asks; ev.Verb == "select" && len(asks) == 1 && asks[0].Table == ev.Accesses[k.access].Row.Table {
 				k.cells = askedBy(&settled(&asks[0]).Where, k.cells)
 			}
-			rs.note(known, &ev.Accesses[k.access], k.cells, ev)
+			rs.note(known, &ev.Accesses[k.access], k.cells, ev, load)
 		}
 	}
 }

@@ -94,6 +94,7 @@ func derived(ev *history.Event) string {
 // TestDerived: what an UPDATE assigns is traced to the latest read of its request, of whatever session.
 func TestDerived(t *testing.T) {
 	const a, b = " /*request_id='a'*/", " /*request_id='b'*/"
+	const load, save = `SELECT "T"."id" AS "T_id", "T"."n" AS "T_n" FROM "t" "T" WHERE "T"."id" IN (1)`, `UPDATE "t" SET "n" = 8 WHERE "id" IN (1)`
 	for _, tt := range []struct {
 		name string
 		do   func(s, o requestSession) *history.Event
@@ -190,6 +191,62 @@ func TestDerived(t *testing.T) {
 			s.run("SELECT sum(n) FROM t"+a, "1@v2 -", "2@v2 -")
 			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
 		}, "n of 1@v1 by "},
+		{"what save() loads", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"what save() loads, with what relates to it", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run(load+a+" ", "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"what save() loads, and nothing read before", func(s, o requestSession) *history.Event {
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, ""},
+		{"what save() loads, within a transaction that locks", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("BEGIN")
+			s.run("SELECT 1 x FOR UPDATE"+a, "1@v2 id=1 n=9")
+			s.run(load+a, "1@v2 id=1 n=9")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
+		{"what save() loads, with related rows", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run(`SELECT "i"."id" AS "id", "i"."t" AS "t" FROM "i" "i" WHERE (("i"."t" = 1))`+a, "2@w id=2 t=1")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"a load, and another read", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run("SELECT 2 x"+a, "2@w id=2 n=1")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
+		{"a load, and an UPDATE in autocommit", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
+		{"a load, and an UPDATE of another form", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(load+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
+		{"a load in another session", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			o.run(load+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(save+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
 		{"RETURNING", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run("UPDATE t SET m = 1 WHERE id = 1 RETURNING n"+a, "1@v2 n=9")

@@ -47,6 +47,7 @@ type Tracker struct {
 	spare     spare
 	event     history.Event // room for the next one that is recorded at once: the sink keeps none
 	pauses    pauses
+	load      load // see value
 }
 
 type txn struct {

@@ -119,3 +119,46 @@ func TestLiteralsLimit(t *testing.T) {
 		t.Errorf("got %q, want %q", clauses, want)
 	}
 }
+
+// TestLoads: TypeORM's texts by which save() reads a row and writes it, and near misses.
+func TestLoads(t *testing.T) {
+	for sql, want := range map[string]bool{
+		`SELECT "T"."id" AS "T_id", "T"."n" AS "T_n" FROM "t" "T" WHERE "T"."id" IN ($1)`:                     true,
+		`SELECT "T"."id" AS "T_id" FROM "public"."t" "T" WHERE "T"."id" IN (-1, $2) /*a='b'*/`:                true,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE "T"."id" IN ($1) LIMIT 1`:                               false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE "T"."id" IN ($1) FOR UPDATE`:                            false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE (("T"."id" = $1)) LIMIT 1`:                              false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE (("T"."id" IN ($1)))`:                                   false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE "T"."id" IN ($1) AND "T"."n" = 1`:                       false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" WHERE "T"."id" IN (SELECT 1)`:                                 false,
+		`SELECT "T"."id" AS "T_id" FROM "t" "T" LEFT JOIN "u" "U" ON "U"."t"="T"."id" WHERE "T"."id" IN ($1)`: false,
+		`SELECT "T"."id" AS "T_id", count(*) FROM "t" "T" WHERE "T"."id" IN ($1)`:                             false,
+		`SELECT "T"."id" AS "id" FROM "t" "T" WHERE "T"."id" IN ($1)`:                                         false,
+		`SELECT T.id AS T_id FROM t T WHERE T.id IN (1)`:                                                      false,
+		`SELECT * FROM "t" WHERE "id" IN ($1)`:                                                                false,
+		``:                                                                                                    false,
+		`SELECT "i"."id" AS "id", "i"."t" AS "t" FROM "i" "i" WHERE (("i"."t" = $1))`:                         true,
+		`SELECT "I"."id" AS "I_id", "I"."t" AS "I_t" FROM "i" "I" WHERE (("I"."t" = $1))`:                     false,
+		`SELECT "I"."id" AS "id" FROM "i" "I" WHERE (("I"."t" = $1))`:                                         false,
+		`UPDATE "t" SET "n" = $1 WHERE "id" IN ($2)`:                                                          true,
+		`UPDATE "t" SET "n" = $1, "rev" = "rev" + 1 WHERE "id" IN ($2) RETURNING "rev"`:                       true,
+		`UPDATE "t" SET "n" = $1 WHERE "id" = $2`:                                                             false,
+		`UPDATE "t" SET "n" = $1 WHERE "id" IN ($2) AND "rev" = $3`:                                           false,
+		`UPDATE "t" SET "n" = $1 WHERE "id" IN ()`:                                                            false,
+		`UPDATE "t" SET "n" = $1`:                                                                             false,
+	} {
+		got := Loads
+		if strings.Contains(sql, `"I"`) || strings.Contains(sql, `"i"`) {
+			got = LoadsRelated
+		}
+		if strings.HasPrefix(sql, "UPDATE") {
+			got = Saves
+		}
+		if got(sql, lex.PostgreSQL) != want {
+			t.Errorf("%s: %v", sql, !want)
+		}
+		if sql = strings.ReplaceAll(sql, `"`, "`"); got(sql, lex.MySQL) != want && !strings.Contains(sql, "$") {
+			t.Errorf("%s: %v", sql, !want)
+		}
+	}
+}

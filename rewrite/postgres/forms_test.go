@@ -334,7 +334,12 @@ var forms = []form{
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE id = 12 OFFSET 1)`, "opaque", ""},
 	{`SELECT NOT EXISTS (SELECT 1 FROM orders WHERE id = 12)`, "opaque", ""},
 	{`SELECT a.id, EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) FROM account a WHERE a.id > 1`, "exact", "read account 2, read account 3, read account 4, read orders 12"},
-	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) LIMIT 1`, "rows", "read orders 12"},
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) LIMIT 1`, "exact", "read orders 12"},
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders WHERE id = 99) LIMIT 1`, "exact", ""},
+	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 99)`, "exact", ""},
+	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) LIMIT 0`, "rows", ""},
+	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12 OFFSET 1)`, "opaque", ""},
+	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) OFFSET 1`, "rows", ""},
 	{`SELECT account_id, sum(amount) AS n FROM orders GROUP BY account_id ORDER BY n DESC LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > 1 ORDER BY count(*), 1 LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) AS n FROM orders GROUP BY account_id ORDER BY account_id, n LIMIT 1`, "approximate", "-"}, // it may stop early

@@ -535,6 +535,9 @@ func resolve(add, sql string, move func(int) int) string {
 
 // emptyTells reports whether an answer without rows means that a query whose scans entire gave read no row.
 func emptyTells(s *pg.SelectStmt) bool {
+	if inner := rowIfExists(s); inner != nil && (s.LimitCount == nil || s.LimitCount.GetAConst().GetIval().GetIval() > 0) {
+		return emptyTells(inner)
+	}
 	switch {
 	case s.WithClause != nil, s.HavingClause != nil, s.LimitCount != nil, s.LimitOffset != nil:
 		return false

@@ -97,8 +97,13 @@ func (s *planner) dml() {
 	}
 	switch n := node.(type) {
 	case *ast.SelectStmt:
-		s.query(n)
+		if !s.system(n) {
+			s.query(n)
+		}
 	case *ast.SetOprStmt:
+		if s.system(n) {
+			return
+		}
 		s.setOperation(n)
 	case *ast.InsertStmt:
 		s.insert(n)

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -84,6 +85,12 @@ func systemSchema(s string) bool {
 		return true
 	}
 	return false
+}
+
+// system reports whether a query reads tables of the server's own schemas alone, also in subqueries and without a stored function.
+func (s *scene) system(n ast.Node) bool {
+	all := walk(n)
+	return len(all.tables) > 0 && !s.callsStored(all) && !slices.ContainsFunc(all.tables, func(t *ast.TableName) bool { return !systemSchema(cmp.Or(t.Schema.O, s.session.Database)) })
 }
 
 // sources lists what a FROM clause names, from left to right. ok is false if there is something unknown in it.

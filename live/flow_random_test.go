@@ -35,6 +35,7 @@ type editor struct {
 	did                 string            // what the write rests on and who wrote that, and what it wrote
 	knownFirst, knownAt map[string]string // values, and who wrote them as "by note"
 	begun               bool
+	saves               bool // it writes as TypeORM's save() does, which loads the row before
 }
 
 func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
@@ -42,7 +43,8 @@ func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
 func newEditor(rng *rand.Rand, name string) *editor {
 	e := &editor{name: name, column: pick(rng, "note", "note", "n"), source: pick(rng, "first", "first", "lock", "constant")}
 	e.first, e.lock = pick(rng, "note, n", "note, n", e.column, "n", ""), pick(rng, "note, n", e.column, "1", "n - 1", "", "")
-	e.word = map[string]string{"note": pick(rng, "new", "paid", "edited by "+name, "the note"), "n": pick(rng, "7", "100", "0")}[e.column]
+	e.saves = rng.IntN(3) == 0
+	e.word = map[string]string{"note": pick(rng, "NULL", "new", "paid", "edited by "+name, "the note"), "n": pick(rng, "7", "100", "0")}[e.column]
 	if !strings.Contains(e.first, e.column) && e.source == "first" || !strings.Contains(e.lock, e.column) && e.source == "lock" {
 		e.source = "constant"
 	}
@@ -54,13 +56,20 @@ func (e *editor) step(a *article) bool {
 	if !e.begun {
 		e.begun = true
 		if e.first != "" {
-			e.knownFirst = a.read(e, "SELECT "+e.first+" FROM t WHERE id = 1", e.first)
+			e.knownFirst = a.read(e, "SELECT "+e.first+" FROM t WHERE id = 1", e.first, false)
 		}
 		return false
 	}
+	within := e.saves && e.lock != "" // a transaction around save()
+	if e.saves && !within {
+		a.load(e, false)
+	}
 	a.send(e, &rewrite.Plan{Text: "BEGIN", Verb: "begin", Control: statement.Control{Verb: statement.ControlBegin}}, nil, nil, true)
 	if e.lock != "" {
-		e.knownAt = a.read(e, "SELECT "+e.lock+" FROM t WHERE id = 1 FOR UPDATE", e.lock)
+		e.knownAt = a.read(e, "SELECT "+e.lock+" FROM t WHERE id = 1 FOR UPDATE", e.lock, true)
+	}
+	if within {
+		a.load(e, true)
 	}
 	rests, value := "", e.word
 	switch e.source {
@@ -89,7 +98,11 @@ func (e *editor) step(a *article) bool {
 		a.n = value
 		a.order += strings.ToLower(e.name)
 	}
-	a.send(e, &rewrite.Plan{Text: fmt.Sprintf("UPDATE t SET %s = '%s' WHERE id = 1", e.column, value), Verb: "update", Coverage: history.CoverageExact},
+	text := fmt.Sprintf("UPDATE t SET %s = '%s' WHERE id = 1", e.column, value)
+	if e.saves {
+		text = fmt.Sprintf(`UPDATE "t" SET "%s" = '%s' WHERE "id" IN (1)`, e.column, value)
+	}
+	a.send(e, &rewrite.Plan{Text: strings.Replace(text, "'NULL'", "NULL", 1), Verb: "update", Coverage: history.CoverageExact},
 		&history.Access{Op: history.OpUpdate, Version: fmt.Sprint(a.version), Prev: fmt.Sprint(a.version - 1)}, nil, true)
 	a.send(e, &rewrite.Plan{Text: "COMMIT", Verb: "commit", Control: statement.Control{Verb: statement.ControlCommit}}, nil, nil, false)
 	return true
@@ -97,6 +110,9 @@ func (e *editor) step(a *article) bool {
 
 // from is what the request makes of the column's value that it knows.
 func (a *article) from(e *editor, known map[string]string) string {
+	if e.column == "note" && known["note"] == "NULL" {
+		return "note of " + e.name
+	}
 	if e.column == "note" {
 		return known["note"] + "; " + e.name
 	}
@@ -105,8 +121,13 @@ func (a *article) from(e *editor, known map[string]string) string {
 	return fmt.Sprint(n - 1)
 }
 
+// load is what save() reads, and shows nobody.
+func (a *article) load(e *editor, within bool) {
+	a.read(e, `SELECT "T"."id" AS "T_id", "T"."note" AS "T_note", "T"."n" AS "T_n" FROM "t" "T" WHERE "T"."id" IN (1)`, "note, n", within)
+}
+
 // read reads columns of the row.
-func (a *article) read(e *editor, sql, columns string) map[string]string {
+func (a *article) read(e *editor, sql, columns string, within bool) map[string]string {
 	known, cells := map[string]string{}, []record.Cell(nil)
 	for c := range strings.SplitSeq(columns, ", ") {
 		v, ok := map[string]string{"note": a.note, "n": a.n}[c]
@@ -115,11 +136,11 @@ func (a *article) read(e *editor, sql, columns string) map[string]string {
 			continue
 		}
 		known[c], known["by "+c] = v, a.by[c]
-		cells = append(cells, record.Cell{Table: "t", Column: c, Text: v})
+		cells = append(cells, record.Cell{Table: "t", Column: c, Text: strings.TrimPrefix(v, "NULL"), Null: v == "NULL"})
 	}
-	op, open := history.OpRead, false
+	op, open := history.OpRead, within
 	if strings.HasSuffix(sql, "UPDATE") {
-		op, open = history.OpLock, true
+		op = history.OpLock
 	}
 	a.send(e, &rewrite.Plan{Text: sql, Verb: "select", Coverage: history.CoverageExact}, &history.Access{Op: op, Version: fmt.Sprint(a.version)}, cells, open)
 	return known
@@ -172,7 +193,7 @@ func TestValueFlowRandom(t *testing.T) {
 		}
 		again := func() (fresh []*editor) {
 			for _, e := range list {
-				fresh = append(fresh, &editor{name: e.name, first: e.first, lock: e.lock, column: e.column, source: e.source, word: e.word})
+				fresh = append(fresh, &editor{name: e.name, first: e.first, lock: e.lock, column: e.column, source: e.source, word: e.word, saves: e.saves})
 			}
 			return fresh
 		}

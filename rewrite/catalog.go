@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -59,8 +60,22 @@ type Known struct {
 // Cascade is what foreign keys that refer to a table change with its rows.
 type Cascade struct {
 	Delete bool     // other rows when its rows are deleted
-	Update []string // the indexes of the table whose columns change other rows when they are assigned; "" if any column may
+	Update []string // the indexes of the table whose columns change other rows when they are assigned, or Columns; "" if any column may
 }
+
+// Columns puts columns in the place of the name of an index.
+func Columns(names []string) string { return columnsMark + strings.Join(names, columnsMark) }
+
+// ColumnsOf gives the columns that stand in the place of the name of an index.
+func ColumnsOf(index string) (names []string, ok bool) {
+	rest, ok := strings.CutPrefix(index, columnsMark)
+	if !ok {
+		return nil, false
+	}
+	return strings.Split(rest, columnsMark), true
+}
+
+const columnsMark = "\x00" // no name has it
 
 // AddParent adds what foreign keys change with the rows of a table.
 func (k *Known) AddParent(table string, c Cascade) {
@@ -139,7 +154,7 @@ func (c *Catalog) Want(missing []Name) {
 }
 
 // Refer adds tables to those whose foreign keys change others, as a definition did. Where renamed is not nil, the definition renamed
-// tables: if one of them is such a table, all of them are from now on.
+// tables or columns: if one of them is such a table, all of them are from now on.
 func (c *Catalog) Refer(parents map[string]Cascade, renamed []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,6 +169,9 @@ func (c *Catalog) Refer(parents map[string]Cascade, renamed []string) {
 	for _, old := range renamed {
 		for _, now := range renamed {
 			if is, ok := e.known.Parents[old]; ok {
+				if slices.ContainsFunc(is.Update, func(index string) bool { _, ok := ColumnsOf(index); return ok }) {
+					is.Update = append(slices.Clip(is.Update), "") // one of the columns may have another name
+				}
 				k.AddParent(now, is)
 			}
 		}

@@ -199,8 +199,18 @@ func TestAskByName(t *testing.T) {
 		{"1", "DELETE FROM c WHERE id = 1", history.CoverageExact},
 		{"2", "ALTER TABLE p RENAME TO q", ""},
 		{"1", "DELETE FROM q WHERE id = 2", history.CoverageApproximate},
+		{"2", "CREATE TABLE e (id INT PRIMARY KEY)", ""},
+		{"2", "CREATE TABLE f (id INT PRIMARY KEY, e INT, FOREIGN KEY (e) REFERENCES e (id) ON DELETE SET NULL)", ""},
+		{"1", "DELETE FROM e WHERE id = 2", history.CoverageApproximate},
+		{"1", "UPDATE e SET id = 3 WHERE id = 2", history.CoverageExact},
 		{"2", "CREATE TABLE kept (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES c (id) ON DELETE RESTRICT)", ""},
 		{"1", "DELETE FROM c WHERE id = 2", history.CoverageExact}, // a foreign key that changes nothing
+		{"2", "CREATE TABLE d (id INT PRIMARY KEY, q INT, FOREIGN KEY (q) REFERENCES q (id) ON DELETE SET NULL ON UPDATE CASCADE)", ""},
+		{"1", "UPDATE q SET v = 3 WHERE id = 3", history.CoverageExact},
+		{"1", "UPDATE q SET id = 4 WHERE id = 3", history.CoverageApproximate},
+		{"2", "ALTER TABLE q CHANGE v w INT", ""}, // the one that the key refers to might have got the name of another one
+		{"1", "UPDATE q SET w = 4 WHERE id = 4", history.CoverageApproximate},
+		{"2", "ALTER TABLE q CHANGE w v INT", ""},
 		{"2", "CREATE TRIGGER touched AFTER INSERT ON c FOR EACH ROW SET @touched = 1", ""},
 		{"1", "INSERT INTO c VALUES (1, NULL)", history.CoverageOpaque},
 		{"2", "DROP TRIGGER touched", ""},

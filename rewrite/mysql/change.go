@@ -23,18 +23,34 @@ func (s *planner) changes() {
 				}
 			}
 		}
-		if t.Is(i, "REFERENCES") && (t.Any(i, "CASCADE") || t.Any(i, "SET") && t.Any(i, "NULL", "DEFAULT")) {
-			var update []string
-			if t.Any(i, "UPDATE") {
-				update = []string{""}
-			}
-			if _, parent, _, ok := t.Qualified(i + 1); ok {
+		if t.Is(i, "REFERENCES") && (t.Any(i, "CASCADE") || t.Any(i, "SET", "NULL") || t.Any(i, "SET", "DEFAULT")) {
+			if _, parent, end, ok := t.Qualified(i + 1); ok {
+				var update []string
+				if t.Any(i, "UPDATE") {
+					update = []string{s.referred(t, end)}
+				}
 				added.AddParent(folded(s.catalog.Server, parent), rewrite.Cascade{Delete: t.Any(i, "DELETE"), Update: update})
 			}
 		}
 	}
 	p.Parents = added.Parents
-	p.Renames = t.Any(0, "RENAME")
+	p.Renames = t.Any(0, "RENAME") || t.Any(0, "CHANGE")
+}
+
+// referred gives the columns that REFERENCES names from token i on, as rewrite.Cascade has them.
+func (s *scene) referred(t *statement.Text, i int) string {
+	if !t.Is(i, "(") || t.Close(i) < 0 || s.r.flavor == TiDB {
+		return ""
+	}
+	var columns []string
+	for k := i + 1; k < t.Close(i); k++ {
+		if name, ok := t.Name(k); ok {
+			columns = append(columns, name)
+		} else if !t.Is(k, ",") {
+			return ""
+		}
+	}
+	return rewrite.Columns(columns)
 }
 
 // confined reports whether a definition changes no relation or function but those that it names.

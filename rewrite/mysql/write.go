@@ -82,7 +82,10 @@ func (s *planner) cascades(src *source, deletes bool, list []*ast.Assignment) bo
 	}
 	rel := &rewrite.Relation{Columns: src.rel.Columns}
 	for _, index := range c.Update {
-		columns := src.rel.Named[index]
+		columns, ok := rewrite.ColumnsOf(index)
+		if !ok {
+			columns = src.rel.Named[index]
+		}
 		if columns == nil {
 			columns = []string{""} // it may be any column
 		}

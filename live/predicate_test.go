@@ -222,6 +222,9 @@ func (s *stand) play(level string, lines ...string) (found []string, r live.Resu
 	return found, r
 }
 
+// bookingTags are tables with which bookings are joined.
+var bookingTags = [3]string{"CREATE TABLE tag (id INT PRIMARY KEY, name VARCHAR(20))", "CREATE TABLE booking_tag (booking INT, tag INT, PRIMARY KEY (booking, tag))", "INSERT INTO booking_tag VALUES (1, 1), (1, 2), (2, 1)"}
+
 const bookings = "CREATE TABLE booking (id INT PRIMARY KEY, room INT, hour TIMESTAMP, guest VARCHAR(20))"
 
 // form is what applications write, and what goes wrong at READ COMMITTED.
@@ -340,6 +343,60 @@ var forms = []form{
 		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann' LIMIT 0)
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
 		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"eager loading found none", `1 SELECT b.id, t.name FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 30 LIMIT 1
+		2 SELECT b.id, t.name FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 30 LIMIT 1
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a page of TypeORM's found none", `1 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 30))) d ORDER BY b_id LIMIT 1
+		2 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 30))) d ORDER BY b_id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a page of TypeORM's with another room", `1 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 31))) d ORDER BY b_id LIMIT 1
+		2 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 30))) d ORDER BY b_id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a page of TypeORM's found one", `1 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 30 OR b.room > 4))) d ORDER BY b_id LIMIT 1
+		2 SELECT DISTINCT d.b_id AS ids FROM (SELECT b.id AS b_id, t.name AS n FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE ((b.room = 30 OR b.room > 4))) d ORDER BY b_id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"eager loading of another room", `1 SELECT b.id, t.name FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 31
+		2 SELECT b.id, t.name FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 30
+		1 INSERT INTO booking VALUES (10, 31, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a left join whose condition asks the other table", `1 SELECT b.id FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 30 AND t.name = 'x'
+		2 SELECT b.id FROM booking b LEFT JOIN tag t ON t.id = b.id WHERE b.room = 30 AND t.name = 'x'
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"an inner join", `1 SELECT b.id FROM booking b JOIN tag t ON t.id = b.id WHERE b.room = 30
+		2 SELECT b.id FROM booking b JOIN tag t ON t.id = b.id WHERE b.room = 30
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a left join with a LIMIT that may hide rows", `1 SELECT b.id FROM booking b LEFT JOIN booking_tag t ON t.booking = b.id WHERE b.room > 4 ORDER BY b.id LIMIT 2
+		2 SELECT b.id FROM booking b LEFT JOIN booking_tag t ON t.booking = b.id WHERE b.room > 4 ORDER BY b.id LIMIT 2
+		1 INSERT INTO booking VALUES (10, 7, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 7, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a left join of the table with itself", `1 SELECT b.id FROM booking b LEFT JOIN booking o ON o.id = b.room WHERE b.room = 30
+		2 SELECT b.id FROM booking b LEFT JOIN booking o ON o.id = b.room WHERE b.room = 30
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
 		1 COMMIT
 		2 COMMIT`, ""},
 	{"COUNT of a constant", `1 SELECT COUNT(1) FROM booking WHERE guest = 'ann'
@@ -496,12 +553,12 @@ var zones = []form{
 
 // TestForms plays what applications write, with its near misses.
 func TestForms(t *testing.T) {
-	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)").forms(slices.Concat(forms, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
+	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2]).forms(slices.Concat(forms, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
 }
 
 // TestFormsFamily plays them on MariaDB, or another product of the family.
 func TestFormsFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1))
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), bookingTags[0], bookingTags[1], bookingTags[2])
 	s.forms(forms, "READ COMMITTED", "REPEATABLE READ")
 }
 
@@ -646,7 +703,9 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 		case 7:
 			add(fmt.Sprintf("SELECT id, tag FROM r WHERE NOT v = %d AND id < 20", v))
 		default:
-			add("SELECT id, tag FROM r WHERE v = $1", v)
+			add([]string{"SELECT id, tag FROM r WHERE v = $1", "SELECT r.id, r.tag, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1", "SELECT r.tag FROM r LEFT JOIN q ON q.v <> r.id WHERE r.v = $1 LIMIT 2",
+				"SELECT r.id, s.n, q.v FROM r LEFT JOIN (s JOIN q ON q.v = s.n) ON s.id = r.id WHERE (r.v = $1)",
+				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3"}[rng.IntN(5)], v)
 		}
 	}
 	return p

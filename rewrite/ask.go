@@ -16,6 +16,8 @@ type Ask struct {
 	Skip  condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
+	// Joined says that the table stands at the left of left joins: a row of it may be in several rows of the answer.
+	Joined bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
 	Pinned bool
 	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter

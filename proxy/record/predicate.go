@@ -117,7 +117,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Skips() {
 			ev.Unread = rewrite.SkipsRows
-		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit)) {
+		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit) || a.Joined && found > 0) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {
 			read.Where = a.Where.String()

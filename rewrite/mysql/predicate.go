@@ -52,6 +52,11 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 			n = &copied
 		}
 	}
+	if inner := paged(n); inner != nil && !ask.Exists {
+		copied := *inner
+		copied.Limit = n.Limit
+		n, ask.Joined = &copied, true
+	}
 	for inner := counted(n); inner != nil; inner = counted(n) {
 		n = inner
 	}
@@ -64,8 +69,10 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	if n.LockInfo != nil {
 		lock = n.LockInfo.LockType
 	}
+	joined := ok && len(list) > 1 && lefts(n, list)
+	ask.Joined = ask.Joined || joined
 	switch {
-	case !ok, len(list) != 1, all.sub > 1, n.With != nil, all.queries > 1:
+	case !ok, len(list) != 1 && !joined, all.sub > 1, n.With != nil, all.queries > 1:
 		return severalTables
 	case !list[0].watched():
 		return ""
@@ -78,6 +85,46 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	ask.Current = lock != ast.SelectLockNone || s.session.LockingReads
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
+}
+
+// lefts reports whether the first table stands at the left of left joins, so that each row of it for which WHERE holds is in the answer, whatever the
+// others have: eager loading of ORMs. It does not if WHERE asks anything of the others, or the table stands among them.
+func lefts(n *ast.SelectStmt, list []source) bool {
+	var left ast.ResultSetNode = n.From.TableRefs
+	for j, ok := left.(*ast.Join); ok; j, ok = left.(*ast.Join) {
+		if left = j.Left; j.Right != nil && j.Tp != ast.LeftJoin {
+			return false
+		}
+	}
+	if t, ok := left.(*ast.TableSource); !ok || n.LockInfo != nil && len(n.LockInfo.Tables) > 0 {
+		return false
+	} else if _, ok := t.Source.(*ast.TableName); !ok {
+		return false
+	}
+	fits := list[0].rel != nil && !slices.ContainsFunc(list[1:], func(src source) bool { return src.rel == nil || src.why != "" || src.table() == list[0].table() })
+	visit(n.Where, func(n ast.Node) {
+		if c, ok := n.(*ast.ColumnName); ok {
+			fits = fits && c.Schema.O == "" && strings.EqualFold(c.Table.O, list[0].alias)
+		}
+	})
+	return fits
+}
+
+// paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.
+func paged(n *ast.SelectStmt) *ast.SelectStmt {
+	if n.From == nil || n.From.TableRefs.Right != nil || !n.Distinct || n.Limit == nil || n.Where != nil || n.Having != nil || n.GroupBy != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
+		n.Fields == nil || slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool { _, ok := f.Expr.(*ast.ColumnNameExpr); return !ok }) {
+		return nil
+	}
+	t, ok := n.From.TableRefs.Left.(*ast.TableSource)
+	if !ok || t.Lateral {
+		return nil
+	}
+	inner, _ := t.Source.(*ast.SelectStmt)
+	if inner == nil || inner.Limit != nil {
+		return nil
+	}
+	return inner
 }
 
 // counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.

@@ -64,12 +64,23 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 			s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT // of at least 1, or there is never a row
 		}
 	}
+	if inner := paged(s); inner != nil && !ask.Exists {
+		limit := s.LimitCount
+		ask.Joined, s = true, proto.Clone(inner).(*pg.SelectStmt)
+		s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT
+	}
 	for inner := counted(s); inner != nil; inner = counted(s) {
 		s = inner
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
-		rv = s.FromClause[0].GetRangeVar()
+		if rv = s.FromClause[0].GetRangeVar(); rv == nil {
+			var others int
+			if rv, others = x.leftOf(s); rv != nil {
+				ask.Joined = true
+				tables -= others
+			}
+		}
 	}
 	switch {
 	case s.Op != pg.SetOperation_SETOP_NONE:
@@ -100,6 +111,67 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)
 	}
+}
+
+// paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.
+func paged(s *pg.SelectStmt) *pg.SelectStmt {
+	if len(s.FromClause) != 1 || len(s.DistinctClause) == 0 || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT ||
+		slices.ContainsFunc(s.TargetList, func(n *pg.Node) bool { return n.GetResTarget().GetVal().GetColumnRef() == nil }) {
+		return nil
+	}
+	sub := s.FromClause[0].GetRangeSubselect()
+	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, DistinctClause: s.DistinctClause, SortClause: s.SortClause, LimitCount: s.LimitCount, LimitOption: s.LimitOption, Op: pg.SetOperation_SETOP_NONE}
+	inner := sub.GetSubquery().GetSelectStmt()
+	if sub.GetLateral() || inner == nil || inner.LimitCount != nil || inner.LimitOffset != nil || !proto.Equal(s, alone) {
+		return nil
+	}
+	return inner
+}
+
+// leftOf gives the table at the left of left joins, of which each row for which WHERE holds is in the answer, whatever the others have: eager loading of
+// ORMs. others are the tables that it is joined with. It is nil if WHERE asks anything of the others, or the table stands among them.
+func (x *scene) leftOf(s *pg.SelectStmt) (rv *pg.RangeVar, others int) {
+	n := s.FromClause[0]
+	var right []*pg.Node
+	for j := n.GetJoinExpr(); j != nil; j = n.GetJoinExpr() {
+		if j.Jointype != pg.JoinType_JOIN_LEFT || j.Alias != nil {
+			return nil, 0
+		}
+		n, right = j.Larg, append(right, j.Rarg)
+	}
+	if rv = n.GetRangeVar(); rv == nil {
+		return nil, 0
+	}
+	rel, _ := x.resolve(rv)
+	ref := rv.Relname
+	if rv.Alias != nil {
+		ref = rv.Alias.Aliasname
+	}
+	fits := rel != nil && !slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return len(n.GetLockingClause().LockedRels) > 0 })
+	for len(right) > 0 && fits {
+		n, right = right[0], right[1:]
+		if j := n.GetJoinExpr(); j != nil {
+			right = append(right, j.Larg, j.Rarg)
+			continue
+		}
+		table := n.GetRangeVar()
+		if table == nil || !x.watched(table) {
+			return nil, 0
+		}
+		other, _ := x.resolve(table)
+		others++
+		fits = other != nil && other.Root == nil && !other.Inherits && other.RelationName != rel.RelationName
+	}
+	pgsyntax.Walk(s.WhereClause, func(m proto.Message) bool {
+		if c, ok := m.(*pg.ColumnRef); ok {
+			fits = fits && len(c.Fields) > 1 && c.Fields[len(c.Fields)-2].GetString_().GetSval() == ref
+		}
+		return true
+	})
+	if !fits {
+		return nil, 0
+	}
+	return rv, others
 }
 
 // counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.

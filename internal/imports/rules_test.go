@@ -68,7 +68,11 @@ var rules = []Rule{
 		Why:   "what a fleet shares are messages, work items and keys: what they mean is for those who hand them over",
 	},
 	{
-		Of: []string{"oracle/sieve"}, StandardOnly: true, And: []string{"product", "anomaly", "answer", "history"},
+		Of: []string{"oracle/cycle"}, StandardOnly: true, And: []string{"anomaly"},
+		Why: "a search for cycles sees numbers alone",
+	},
+	{
+		Of: []string{"oracle/sieve"}, StandardOnly: true, And: []string{"oracle/cycle", "product", "anomaly", "answer", "history"},
 		Why: "the sieve sees facts alone: a collector's partitions run it without the engine that names and explains",
 	},
 	{

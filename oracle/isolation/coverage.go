@@ -50,7 +50,7 @@ type Coverage struct {
 	// Stale counts reads of versions that a transaction had replaced which is forgotten: the anomaly that such a read may belong to is not
 	// found (Options.Keep).
 	Stale int `json:"stale,omitempty"`
-	// Far counts searches for a cycle that ended at their limit and had found nothing till then (maxFar).
+	// Far counts searches for a cycle that ended at their limit and had found nothing till then (package cycle).
 	Far int `json:"far,omitempty"`
 	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
 	// events after it.

@@ -7,26 +7,26 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/oracle"
+	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 )
 
-// kinds is a set of edge kinds.
-type kinds uint8
+type kinds = cycle.Kinds
 
 const (
-	edgeWW kinds = 1 << iota
-	edgeWR
-	edgeRW
-	edgeSO
-	edgeRT
-	edgeRequest // evidence of findings only, never in the graph
-	edgeRow     // ww, of writes that commute: see assigned.go
+	edgeWW      = cycle.WW
+	edgeWR      = cycle.WR
+	edgeRW      = cycle.RW
+	edgeSO      = cycle.SO
+	edgeRT      = cycle.RT
+	edgeRequest = cycle.Request // evidence of findings only, never in the graph
+	edgeRow     = cycle.Row     // ww, of writes that commute: see assigned.go
 
-	edgeData = edgeWW | edgeWR | edgeRW
+	edgeData = cycle.Data
 )
 
-// kind is the public name of a set of one.
-func (k kinds) kind() oracle.EdgeKind {
+// kindOf is the public name of a set of one.
+func kindOf(k kinds) oracle.EdgeKind {
 	switch k {
 	case edgeWW:
 		return oracle.EdgeWW
@@ -91,17 +91,11 @@ const outMap = 16
 // graph is what the search for cycles needs besides the transactions and their links.
 type graph struct {
 	edges []newEdge // made by the event at hand
-	mark  uint32    // epoch of marks in txn and row, and of searches
-	nodes []node
-	met   []visited // by the number of the node
-	ahead []visit   // queues of walk
-	back  []visit
-	near  int // maxNear
-	spent int // visits of all searches without a bound of their own
-	grant int // maxSpent
+	mark  uint32    // epoch of marks in txn and row
+	paths cycle.Graph
+	nodes []*txn // by their numbers in paths
 
 	commuted  bool   // there is an edgeRow
-	backward  bool   // an edge other than rw led to a transaction that had ended before its beginning did
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
 
@@ -153,7 +147,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 	if l == nil {
 		l = &link{from: from, to: to}
 		l.edges = l.first[:0]
-		g.arcs(l, len(from.out))
+		g.arcs(l)
 		from.out = append(from.out, l)
 		if from.outTo != nil {
 			from.outTo[to] = l
@@ -162,7 +156,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 	if to == g.fresh {
 		from.fresh = g.freshMark
 	}
-	g.backward = g.backward || e.kind != edgeRW && from.end > to.end
+	g.paths.Backward = g.paths.Backward || e.kind != edgeRW && from.end > to.end
 	g.commuted = g.commuted || e.kind == edgeRow
 	if l.kinds&e.kind == 0 {
 		g.add(l, e.kind)
@@ -200,7 +194,7 @@ func (c *Checker) search(session uint64) {
 		}
 	}
 	for _, s := range sources {
-		if s.node == 0 || len(c.nodes[s.node-1].in) == 0 || len(s.out) == 0 {
+		if s.node == 0 || len(c.paths.Nodes[s.node-1].In) == 0 || len(s.out) == 0 {
 			continue
 		}
 		if c.classes(s, session, edgeData, "") {
@@ -218,95 +212,13 @@ func (c *Checker) search(session uint64) {
 	}
 }
 
-// maxNear bounds the first search for the shortest cycle of all. Where that is long, it is seldom of one of the worst classes, and their own searches
-// find what is reported.
-const maxNear = 256
-
-// A search for the shortest cycle may visit all that came behind what its transaction missed. Where one read of a hundred is stale, all searches together
-// would take a time that grows with the square of the history's length. So there is a limit to what they visit: once maxSpent visits and as many
-// as freeVisits for each transaction are spent, one search ends after maxFar visits, and Coverage.Far counts it if it found nothing till then.
-const (
-	maxSpent   = 1 << 25
-	freeVisits = 16
-	maxFar     = 1024
-)
-
-// far is how many visits the next search may take, behind so many transactions.
-func (g *graph) far(txns int) int {
-	if g.spent > g.grant+freeVisits*txns {
-		return maxFar
+// classes reports the shortest cycle through s of each class, most severe first, and whether there is any cycle.
+func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (some bool) {
+	list, some := c.paths.Through(s.node-1, mask, c.coverage.Transactions)
+	for _, f := range list {
+		c.report(c.steps(f.Hops), f.Class, suffix, mask, session)
 	}
-	return unbounded
-}
-
-// classes reports the shortest cycle through s of each class, most severe first, and whether there is any cycle. A cycle over all the transactions of a
-// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther).
-func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (found bool) {
-	all := anyCycle(mask)
-	any, whole := c.look(s, &all, c.near)
-	if any == nil && whole {
-		return false
-	}
-	far := c.far(c.coverage.Transactions)
-	var had [][]step
-	for _, cl := range classWalks {
-		best, bound := []step(nil), far
-		if len(had) > 0 {
-			bound = maxFurther
-		} else if any == nil && cl.class == anomaly.GNonadjacent {
-			if any, whole = c.look(s, &all, far); any == nil {
-				if !whole {
-					c.coverage.Far++
-				}
-				return false
-			}
-		}
-		walks := slices.Clone(cl.walks)
-		for i := range walks {
-			w := &walks[i]
-			w.mask = (w.mask | edgeRow) & mask
-			if cl.class == anomaly.G0 && suffix != "" {
-				w.mask |= mask & (edgeSO | edgeRT)
-			}
-			p := any
-			if len(had) > 0 || any == nil || !w.accepts(any) {
-				p = c.walk(s, *w, bound)
-			}
-			if p != nil && (best == nil || len(p) < len(best)) {
-				best = p
-			}
-		}
-		if best != nil && !simple(best) {
-			best = c.simpleCycle(s, walks)
-		}
-		if best == nil || covers(best, had) {
-			continue
-		}
-		had = append(had, best)
-		c.report(best, cl.class, suffix, mask, session)
-	}
-	if len(had) == 0 && far != unbounded {
-		c.coverage.Far++
-	}
-	return true
-}
-
-// covers reports whether p passes through all transactions of one of the others.
-func covers(p []step, others [][]step) bool {
-	for _, o := range others {
-		all := true
-		for _, x := range o {
-			in := false
-			for _, y := range p {
-				in = in || x.t == y.t
-			}
-			all = all && in
-		}
-		if all {
-			return true
-		}
-	}
-	return false
+	return some
 }
 
 // step is one hop of a cycle: from t by a link, over an rw edge or over one of the others.
@@ -316,58 +228,13 @@ type step struct {
 	rw bool
 }
 
-func simple(p []step) bool {
-	for i := range p {
-		for j := range p[:i] {
-			if p[i].t == p[j].t {
-				return false
-			}
-		}
+// steps are the hops of a cycle, along links.
+func (g *graph) steps(hops []cycle.Hop) (p []step) {
+	for _, h := range hops {
+		t := g.nodes[h.From]
+		p = append(p, step{t, t.out[h.Arc], h.RW})
 	}
-	return true
-}
-
-// maxSteps bounds the search for a simple cycle where the shortest closed walk passes a transaction twice.
-const maxSteps = 20_000
-
-// simpleCycle looks depth first for a cycle that one of the automata accepts; nil if there is none within maxSteps hops.
-func (g *graph) simpleCycle(s *txn, walks []automaton) []step {
-	for _, a := range walks {
-		left := maxSteps
-		on := map[*txn]bool{s: true}
-		var p []step
-		var visit func(t *txn, state uint8) bool
-		visit = func(t *txn, state uint8) bool {
-			for _, l := range t.out {
-				for _, rw := range [2]bool{false, true} {
-					if l.kinds&a.mask == 0 || rw && l.kinds&edgeRW == 0 || !rw && l.kinds&a.mask&^edgeRW == 0 || l.to.gone {
-						continue
-					}
-					next, ok := a.next(state, rw)
-					if left--; !ok || left < 0 {
-						continue
-					}
-					p = append(p, step{t, l, rw})
-					if l.to == s && a.final[next] {
-						return true
-					}
-					if !on[l.to] {
-						on[l.to] = true
-						if visit(l.to, next) {
-							return true
-						}
-						delete(on, l.to)
-					}
-					p = p[:len(p)-1]
-				}
-			}
-			return false
-		}
-		if visit(s, a.start) {
-			return p
-		}
-	}
-	return nil
+	return p
 }
 
 // setKey names a class and a set of transactions; for a dirty read, which has a direction, in their order.

@@ -26,7 +26,7 @@ func (g *graph) show(e *edge, from, to *txn) {
 	if g.dependencies == nil {
 		return
 	}
-	d := Dependency{From: from.id, To: to.id, Kind: e.kind.kind(), Predicate: e.pred != nil, Path: e.over,
+	d := Dependency{From: from.id, To: to.id, Kind: kindOf(e.kind), Predicate: e.pred != nil, Path: e.over,
 		FromStatement: from.numberOf(e.fromStmt), ToStatement: to.numberOf(e.toStmt)}
 	if e.from != nil {
 		d.Row, d.Name = e.from.name(), e.from.rowLabel()

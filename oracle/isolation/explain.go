@@ -103,7 +103,7 @@ func draft(c *Checker, class oracle.Class, name string, ts []*txn, edges []edge,
 	tables := map[string]bool{}
 	for i := range edges {
 		e := &edges[i]
-		pub := oracle.Edge{From: i, To: to[i], Kind: e.kind.kind(), FromStatement: ts[i].number(e.fromStmt), ToStatement: ts[to[i]].number(e.toStmt)}
+		pub := oracle.Edge{From: i, To: to[i], Kind: kindOf(e.kind), FromStatement: ts[i].number(e.fromStmt), ToStatement: ts[to[i]].number(e.toStmt)}
 		if e.from != nil {
 			pub.Row, pub.FromVersion, pub.ToVersion = rowOf(e), e.from.label(), e.to.label()
 			if e.pred != nil {

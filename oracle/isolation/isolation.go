@@ -42,6 +42,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle"
+	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
 )
@@ -184,7 +185,7 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost = lost{}
 	}
-	c.dependencies, c.near, c.grant = opts.Dependencies, maxNear, maxSpent
+	c.dependencies, c.paths = opts.Dependencies, *cycle.New(0)
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()

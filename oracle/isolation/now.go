@@ -87,5 +87,6 @@ func counts(c *Checker) Coverage {
 		v.Lost = c.lost.list()
 	}
 	v.Open = len(c.sessions)
+	v.Far = c.paths.Far + c.counts.Far
 	return v
 }

@@ -10,6 +10,7 @@ import (
 type Counts struct {
 	UnknownWriters int // as in Coverage
 	Unordered      int // writes whose place among the versions of the row is not told
+	Far            int // as in Coverage, of searches that were made for the Checker
 }
 
 // Settle tells a Checker that judges some transactions only (Options.Only) what to count for all of them.

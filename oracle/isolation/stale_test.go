@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 )
 
@@ -106,12 +107,12 @@ func TestFar(t *testing.T) {
 		return b.String()
 	}
 	for _, test := range []struct{ length, grant, found, far int }{
-		{2 * maxFar, maxSpent, 1, 0},
-		{2 * maxFar, -freeVisits * 10 * maxFar, 0, 1},
-		{maxFar / 4, -freeVisits * 10 * maxFar, 1, 0},
+		{2000, cycle.DefaultGrant, 1, 0},
+		{2000, -1 << 30, 0, 1},
+		{250, -1 << 30, 1, 0},
 	} {
 		c := New(Options{Keep: -1, Levels: true})
-		c.grant = test.grant
+		c.paths.Limit(cycle.DefaultNear, test.grant)
 		for _, e := range parse(t, ring(test.length)) {
 			c.Add(&e)
 		}

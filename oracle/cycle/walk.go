@@ -1,4 +1,4 @@
-package isolation
+package cycle
 
 import (
 	"math"
@@ -6,12 +6,11 @@ import (
 	"slices"
 
 	"wirecheck/anomaly"
-	"wirecheck/oracle"
 )
 
-// automaton says which closed walks are looked for.
-type automaton struct {
-	mask  kinds
+// Automaton says which closed walks are looked for.
+type Automaton struct {
+	mask  Kinds
 	start uint8
 	to    [maxStates][2]uint8 // the state after a hop from a state that is no rw, or is one; noState: there is none
 	final [maxStates]bool
@@ -23,9 +22,9 @@ const (
 	noState   = maxStates
 )
 
-// newAutomaton makes an automaton of what its states mean.
-func newAutomaton(mask kinds, start uint8, next func(state uint8, rw bool) (uint8, bool), final func(state uint8) bool) automaton {
-	a := automaton{mask: mask, start: start}
+// newAutomaton makes an Automaton of what its states mean.
+func newAutomaton(mask Kinds, start uint8, next func(state uint8, rw bool) (uint8, bool), final func(state uint8) bool) Automaton {
+	a := Automaton{mask: mask, start: start}
 	reached := []uint8{start}
 	for s := range a.to {
 		a.to[s] = [2]uint8{noState, noState}
@@ -49,7 +48,7 @@ func newAutomaton(mask kinds, start uint8, next func(state uint8, rw bool) (uint
 }
 
 // next gives the state after a hop.
-func (a *automaton) next(state uint8, rw bool) (uint8, bool) {
+func (a *Automaton) next(state uint8, rw bool) (uint8, bool) {
 	n := a.to[state][0]
 	if rw {
 		n = a.to[state][1]
@@ -57,25 +56,25 @@ func (a *automaton) next(state uint8, rw bool) (uint8, bool) {
 	return n, n != noState
 }
 
-// hops are the ways in which a walk may pass a link of these kinds: rw or not.
-func (a *automaton) hops(k kinds) (first, behind int) {
+// hops are the ways in which a walk may pass a link of these Kinds: rw or not.
+func (a *Automaton) hops(k Kinds) (first, behind int) {
 	first, behind = 0, 2
-	if k&a.mask&^edgeRW == 0 {
+	if k&a.mask&^RW == 0 {
 		first = 1
 	}
-	if k&a.mask&edgeRW == 0 {
+	if k&a.mask&RW == 0 {
 		behind = 1
 	}
 	return first, behind
 }
 
-// accepts reports whether a accepts a closed walk. If that is the one that the search of anyCycle found, the search of a finds it too: it is the
+// Accepts reports whether a accepts a closed walk. If that is the one that the search of Any found, the search of a finds it too: it is the
 // shortest one, and of several of that length the first.
-func (a *automaton) accepts(p []step) bool {
+func (g *Graph) Accepts(a *Automaton, p []Hop) bool {
 	state := a.start
-	for _, st := range p {
-		next, ok := a.next(state, st.rw)
-		if k := st.l.kinds & a.mask; !ok || st.rw && k&edgeRW == 0 || !st.rw && k&^edgeRW == 0 {
+	for _, h := range p {
+		next, ok := a.next(state, h.RW)
+		if k := g.Nodes[h.From].Out[h.Arc].Kinds & a.mask; !ok || h.RW && k&RW == 0 || !h.RW && k&^RW == 0 {
 			return false
 		}
 		state = next
@@ -83,25 +82,26 @@ func (a *automaton) accepts(p []step) bool {
 	return a.final[state]
 }
 
-func anyCycle(mask kinds) automaton {
+// Any accepts all closed walks over edges of these kinds.
+func Any(mask Kinds) Automaton {
 	return newAutomaton(mask, 0, func(uint8, bool) (uint8, bool) { return 0, true }, func(uint8) bool { return true })
 }
 
-// classWalks are the classes of cycles, most severe first (anomalies: Adya 1999, section 4.2; Cerone and Gotsman 2016).
-var classWalks = []struct {
-	class oracle.Class
-	walks []automaton
+// Classes are the classes of cycles, most severe first (anomalies: Adya 1999, section 4.2; Cerone and Gotsman 2016).
+var Classes = []struct {
+	Class anomaly.Class
+	Walks []Automaton
 }{
-	{anomaly.G0, []automaton{anyCycle(edgeWW)}},
-	{anomaly.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
-	{anomaly.GSingle, []automaton{newAutomaton(edgeData|edgeSO|edgeRT, 0, func(s uint8, rw bool) (uint8, bool) {
+	{anomaly.G0, []Automaton{Any(WW)}},
+	{anomaly.G1c, []Automaton{Any(WW | WR | SO | RT)}},
+	{anomaly.GSingle, []Automaton{newAutomaton(Data|SO|RT, 0, func(s uint8, rw bool) (uint8, bool) {
 		if rw {
 			return 1, s == 0
 		}
 		return s, true
 	}, func(s uint8) bool { return s == 1 })}},
-	{anomaly.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
-	{anomaly.G2Item, []automaton{newAutomaton(edgeData|edgeSO|edgeRT, 0, func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
+	{anomaly.GNonadjacent, []Automaton{nonadjacent(false), nonadjacent(true)}},
+	{anomaly.G2Item, []Automaton{newAutomaton(Data|SO|RT, 0, func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
 		func(s uint8) bool { return s == 2 })}},
 }
 
@@ -115,8 +115,8 @@ func count(n uint8, rw bool) uint8 {
 
 // nonadjacent accepts walks with two or more rw edges, no two of them in a row, also not the last and the first. A state
 // is twice the count of rw edges, plus one if the last hop was one. Whether the first hop is one is fixed.
-func nonadjacent(firstRW bool) automaton {
-	return newAutomaton(edgeData|edgeSO|edgeRT, 6, func(s uint8, rw bool) (uint8, bool) {
+func nonadjacent(firstRW bool) Automaton {
+	return newAutomaton(Data|SO|RT, 6, func(s uint8, rw bool) (uint8, bool) {
 		n, last := s/2, s%2 == 1
 		if s == 6 {
 			if rw != firstRW {
@@ -144,13 +144,13 @@ type visit struct {
 	rw     bool
 }
 
-// search is one search for the shortest closed walk that an automaton accepts. It goes breadth first from both ends of the walk, a whole
+// search is one search for the shortest closed walk that an Automaton accepts. It goes breadth first from both ends of the walk, a whole
 // level at a time and on the side where fewer transactions are to be visited, until the sides meet: what it costs is what lies near s, not
 // how much of the history follows what s read. Of several shortest walks it finds the one that takes the earliest links.
 type search struct {
-	*graph
+	*Graph
 	s     uint32
-	a     *automaton
+	a     *Automaton
 	into  [maxStates][2]uint8 // by state and hop: a bit for each state from which the hop leads there
 	epoch uint32
 	// Of each queue, those from level on are the last level.
@@ -161,26 +161,19 @@ type search struct {
 }
 
 const (
-	unbounded = math.MaxInt
+	// Unbounded says that a search may visit all.
+	Unbounded = math.MaxInt
 	// maxFurther bounds the search for a cycle of a class while there is one of a more severe class: how many visits it may take.
 	maxFurther = 1000
 )
 
-// walk finds the shortest closed walk from s to s that a accepts; nil if there is none, or if so many visits do not find it.
-func (g *graph) walk(s *txn, a automaton, bound int) []step {
-	p, _ := g.look(s, &a, bound)
-	return p
-}
-
-// look is walk. whole says that the bound did not end it.
-func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
-	if s.node == 0 {
-		return nil, true
-	}
+// Look finds the shortest closed walk from s to s that a accepts; nil if there is none, or if so many visits do not find it. whole says that the bound did
+// not end it.
+func (g *Graph) Look(s uint32, a *Automaton, bound int) (p []Hop, whole bool) {
 	g.mark++
-	w := search{graph: g, s: s.node - 1, a: a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s.node - 1, parent: -1, state: a.start}), back: g.back[:0]}
+	w := search{Graph: g, s: s, a: a, epoch: g.mark, ahead: append(g.ahead[:0], visit{at: s, parent: -1, state: a.start}), back: g.back[:0]}
 	defer func() {
-		if bound == unbounded {
+		if bound == Unbounded {
 			g.spent += len(w.ahead) + len(w.back)
 		}
 		g.ahead, g.back = w.ahead[:0], w.back[:0]
@@ -192,8 +185,8 @@ func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
 			}
 		}
 	}
-	if !g.backward && bound == unbounded { // what a bounded search finds depends on what it visits
-		w.floor = s.floorOf(a)
+	if !g.Backward && bound == Unbounded { // what a bounded search finds depends on what it visits
+		w.floor = g.floorOf(s, a)
 	}
 	for n := range uint8(maxStates) {
 		if a.final[n] {
@@ -215,7 +208,7 @@ func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
 			}
 		}
 		if len(level) <= len(last) {
-			w.advance(bound == unbounded)
+			w.advance(bound == Unbounded)
 			continue
 		}
 		from := len(w.back)
@@ -229,14 +222,14 @@ func (g *graph) look(s *txn, a *automaton, bound int) (p []step, whole bool) {
 
 // floorOf is the first end of those to which an rw leads from t; 0 if a walk may begin with another hop. Where each of the other hops leads to
 // one that ended later, all that follows the last rw of a walk from t ended no earlier.
-func (t *txn) floorOf(a *automaton) uint64 {
+func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 	floor := uint64(math.MaxUint64)
-	for _, l := range t.out {
-		if l.kinds&a.mask&^edgeRW != 0 && a.to[a.start][0] != noState {
+	for _, x := range g.Nodes[s].Out {
+		if x.Kinds&a.mask&^RW != 0 && a.to[a.start][0] != noState {
 			return 0
 		}
-		if l.kinds&edgeRW != 0 {
-			floor = min(floor, l.to.end)
+		if x.Kinds&RW != 0 {
+			floor = min(floor, g.met[x.Node].end)
 		}
 	}
 	return floor
@@ -256,16 +249,16 @@ func (w *search) advance(short bool) {
 	from := len(w.ahead)
 	for i := w.aheadLevel; i < from; i++ {
 		at := w.ahead[i]
-		for n, x := range w.nodes[at.at].out {
-			if x.node == w.s {
+		for n, x := range w.Nodes[at.at].Out {
+			if x.Node == w.s {
 				continue
 			}
-			for k, behind := w.a.hops(x.kinds); k < behind; k++ {
+			for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
 				state := w.a.to[at.state][k]
 				if state == noState {
 					continue
 				}
-				seen := &w.met[x.node]
+				seen := &w.met[x.Node]
 				if seen.ahead != w.epoch {
 					seen.ahead, seen.begins = w.epoch, 0
 				}
@@ -273,8 +266,8 @@ func (w *search) advance(short bool) {
 					continue
 				}
 				seen.begins |= 1 << state
-				w.ahead = append(w.ahead, visit{at: x.node, arc: uint32(n), parent: int32(i), state: state, rw: k == 1})
-				if short && w.left(x.node, state) == w.hops {
+				w.ahead = append(w.ahead, visit{at: x.Node, arc: uint32(n), parent: int32(i), state: state, rw: k == 1})
+				if short && w.left(x.Node, state) == w.hops {
 					w.aheadLevel = from
 					return
 				}
@@ -286,11 +279,11 @@ func (w *search) advance(short bool) {
 
 // retreat visits the nodes from which one hop leads to a node in a state.
 func (w *search) retreat(node uint32, state uint8) {
-	for _, x := range w.nodes[node].in {
-		seen := &w.met[x.node]
-		for k, behind := w.a.hops(x.kinds); k < behind; k++ {
+	for _, x := range w.Nodes[node].In {
+		seen := &w.met[x.Node]
+		for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
 			states := w.into[state][k]
-			if x.node == w.s {
+			if x.Node == w.s {
 				states &= 1 << w.a.start
 			}
 			if seen.back != w.epoch {
@@ -303,41 +296,39 @@ func (w *search) retreat(node uint32, state uint8) {
 				}
 				seen.ends |= 1 << p
 				seen.hops[p] = w.hops + 1
-				w.back = append(w.back, visit{at: x.node, state: p})
+				w.back = append(w.back, visit{at: x.Node, state: p})
 			}
 		}
 	}
 }
 
-// path is the walk through entry i of ahead: its parents, and behind it the first links that lead on to the end.
-func (w *search) path(i int) []step {
-	var out []step
+// path is the walk through entry i of ahead: its parents, and behind it the first arcs that lead on to the end.
+func (w *search) path(i int) []Hop {
+	var out []Hop
 	at := w.ahead[i]
 	for v := at; v.parent >= 0; v = w.ahead[v.parent] {
-		t := w.nodes[w.ahead[v.parent].at].t
-		out = append(out, step{t: t, l: t.out[v.arc], rw: v.rw})
+		out = append(out, Hop{From: w.ahead[v.parent].at, Arc: v.arc, RW: v.rw})
 	}
 	slices.Reverse(out)
 	for left := w.hops; left > 0; left-- {
-		st, next := w.onward(at, left)
-		out, at = append(out, st), next
+		h, next := w.onward(at, left)
+		out, at = append(out, h), next
 	}
 	return out
 }
 
 // onward is the first hop from a visit by which the end is so many hops away.
-func (w *search) onward(at visit, left uint32) (step, visit) {
-	t := w.nodes[at.at].t
-	for n, x := range w.nodes[at.at].out {
-		for k, behind := w.a.hops(x.kinds); k < behind; k++ {
+func (w *search) onward(at visit, left uint32) (Hop, visit) {
+	for n, x := range w.Nodes[at.at].Out {
+		for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
 			state := w.a.to[at.state][k]
-			if state == noState || left == 1 && (x.node != w.s || !w.a.final[state]) {
+			if state == noState || left == 1 && (x.Node != w.s || !w.a.final[state]) {
 				continue
 			}
-			if left == 1 || x.node != w.s && w.left(x.node, state) == left-1 {
-				return step{t: t, l: t.out[n], rw: k == 1}, visit{at: x.node, state: state}
+			if left == 1 || x.Node != w.s && w.left(x.Node, state) == left-1 {
+				return Hop{From: at.at, Arc: uint32(n), RW: k == 1}, visit{at: x.Node, state: state}
 			}
 		}
 	}
-	panic("isolation: the search for a cycle lost its way")
+	panic("cycle: the search lost its way")
 }

@@ -1,0 +1,114 @@
+// Package cycle searches a graph of dependencies between transactions for the shortest cycle of each class through one of them.
+//
+// Searches spend their time waiting for memory. So a graph is numbers, close together: what is known of the transactions and of their dependencies is
+// kept by those who search.
+package cycle
+
+// Kinds is a set of kinds of dependencies.
+type Kinds uint8
+
+// The kinds.
+const (
+	WW Kinds = 1 << iota
+	WR
+	RW
+	SO
+	RT
+	Request // evidence of findings only, never in a graph
+	Row     // ww of writes that commute, see package isolation
+
+	Data = WW | WR | RW
+)
+
+// Arc is all that leads from one node to another, from one of its ends.
+type Arc struct {
+	Node  uint32 // at the other end
+	Kinds Kinds
+}
+
+// Node is a transaction: what leads from it, and to it, in the order in which it was drawn.
+type Node struct{ Out, In []Arc }
+
+// visited says where searches met a node.
+type visited struct {
+	end          uint64            // when it ended
+	ahead, back  uint32            // epochs of the last search that reached it from the beginning of the walk, and from its end
+	begins, ends uint8             // the states in which these reached it, a bit each
+	hops         [maxStates]uint32 // by state: how many hops there are to the end
+}
+
+// Graph is a graph of dependencies. It has one owner.
+type Graph struct {
+	Nodes []Node
+	// Backward says that an edge other than rw led to a transaction that had ended before its beginning did.
+	Backward bool
+	// Far counts the searches that ended at their limit and had found nothing till then.
+	Far int
+
+	met         []visited // by the number of the node
+	mark        uint32    // epoch of searches
+	ahead, back []visit   // queues of walk
+	near        int       // maxNear
+	spent       int       // visits of all searches without a bound of their own
+	grant       int       // maxSpent
+}
+
+// New makes a graph with room for so many nodes.
+func New(nodes int) *Graph {
+	return &Graph{Nodes: make([]Node, 0, nodes), met: make([]visited, 0, nodes), near: maxNear, grant: maxSpent}
+}
+
+// Limit sets how many visits the first search for a cycle may take, and how many all searches together are granted, for tests.
+func (g *Graph) Limit(near, grant int) { g.near, g.grant = near, grant }
+
+// Default limits, see Limit.
+const (
+	DefaultNear  = maxNear
+	DefaultGrant = maxSpent
+)
+
+// Add adds a transaction, which ended at this time, and gives its number.
+func (g *Graph) Add(end uint64) uint32 {
+	g.Nodes, g.met = append(g.Nodes, Node{}), append(g.met, visited{end: end})
+	return uint32(len(g.Nodes) - 1)
+}
+
+// Join draws a new arc, and gives its places at both ends.
+func (g *Graph) Join(from, to uint32, k Kinds) (out, in uint32) {
+	a, b := &g.Nodes[from], &g.Nodes[to]
+	out, in = uint32(len(a.Out)), uint32(len(b.In))
+	a.Out, b.In = append(a.Out, Arc{to, k}), append(b.In, Arc{from, k})
+	return out, in
+}
+
+// Set gives an arc, by its places at both ends, its kinds.
+func (g *Graph) Set(from, out, to, in uint32, k Kinds) {
+	g.Nodes[from].Out[out].Kinds = k
+	g.Nodes[to].In[in].Kinds = k
+}
+
+// Keep takes out all arcs, and the nodes that keep does not want. It gives each node that stays its new number, in their order.
+func (g *Graph) Keep(keep func(node uint32) bool, number func(old, new uint32)) {
+	kept := 0
+	for i := range g.Nodes {
+		if keep(uint32(i)) {
+			g.Nodes[kept], g.met[kept] = Node{g.Nodes[i].Out[:0], g.Nodes[i].In[:0]}, g.met[i]
+			number(uint32(i), uint32(kept))
+			kept++
+		}
+	}
+	clear(g.Nodes[kept:])
+	g.Nodes, g.met = g.Nodes[:kept], g.met[:kept]
+	if cap(g.Nodes) > 4*kept {
+		g.Nodes, g.met = append([]Node(nil), g.Nodes...), append([]visited(nil), g.met...)
+	}
+}
+
+// Hop is one hop of a cycle: along arc number Arc of those that lead from a node, over an rw edge or over one of the others.
+type Hop struct {
+	From, Arc uint32
+	RW        bool
+}
+
+// To is where a hop leads.
+func (g *Graph) To(h Hop) uint32 { return g.Nodes[h.From].Out[h.Arc].Node }

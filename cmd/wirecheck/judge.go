@@ -119,15 +119,23 @@ func rewind(inputs []input) error {
 	return nil
 }
 
-// judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything. If these are most of
-// all, it judges nothing, and gives no checker.
+// searchFrom is from how many suspects on the sieve looks for cycles itself: fewer cost little.
+const searchFrom = 256
+
+// judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything; of many, those
+// alone that are part of what the sieve found. If they are most of all, and it did not search, it judges nothing, and gives no checker.
 func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered bool, warn func(string)) error {
 	var s *sieve.Sieve
 	var warnings []string
 	none := opts
 	none.Only = func(uint64) bool { return false }
+	var c *isolation.Checker
+	walks, commutes := searchFrom, func() bool { return isolation.Commutes(c) }
+	if opts.Strict {
+		walks = 0 // the sieve searches no session order and no real time
+	}
 	c, err := judgeOnce(inputs, none, true, func(text string) { warnings = append(warnings, text) }, func(o *isolation.Options) (func(int, *history.Event) error, error) {
-		s = sieve.New(sieve.Options{Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
+		s = sieve.New(sieve.Options{Walks: walks, Commutes: commutes, Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
 		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
 	})
 	var r *sieve.Result
@@ -143,16 +151,24 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 	if err != nil {
 		return err
 	}
+	n := isolation.Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered}
 	if r.All != "" || r.Suspects > 0 {
-		if err := rewind(inputs); err != nil || r.All != "" || 2*r.Suspects > c.Coverage().Transactions {
+		if err := rewind(inputs); err != nil || r.All != "" || r.Walks == nil && 2*r.Suspects > c.Coverage().Transactions {
 			return err
 		}
 		opts.Only = r.Suspect
+		if w := r.Walks; w != nil {
+			opts.Only, opts.Beside, opts.Walks, n.Far = w.Has, r.Suspect, w.Of, w.Far()
+		}
 		if c, err = judgeAll(inputs, opts, warn, nil); err != nil {
 			return err
 		}
+		if r.Walks != nil {
+			isolation.Draw(c, r.Walks.Dependencies())
+			r.Walks = nil // what it takes in memory is not needed any more
+		}
 	}
-	isolation.Settle(c, isolation.Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered})
+	isolation.Settle(c, n)
 	if j.checker = c; c.Broken() == "" {
 		j.order = r.Order
 	}

@@ -4,6 +4,8 @@
 // kept by those who search.
 package cycle
 
+import "wirecheck/anomaly"
+
 // Kinds is a set of kinds of dependencies.
 type Kinds uint8
 
@@ -112,3 +114,32 @@ type Hop struct {
 
 // To is where a hop leads.
 func (g *Graph) To(h Hop) uint32 { return g.Nodes[h.From].Out[h.Arc].Node }
+
+// Walk is a cycle as one who knows the transactions by their ids can tell it.
+type Walk struct {
+	Class anomaly.Class
+	Steps []Step
+}
+
+// Step is a hop of a walk, from a transaction, with all edges that lead to the next one, in the order in which they were drawn.
+type Step struct {
+	Txn   uint64
+	RW    bool
+	Edges []Edge
+}
+
+// Edge is an edge between an access of one transaction and one of another, by the numbers that these have in their transactions.
+type Edge struct {
+	Kind     Kinds
+	Over     bool // a ww that stands for a path over other versions of the row
+	From, To uint32
+}
+
+// Dependency is an edge between two transactions, by their ids, as package level has it: Old and New number versions, the statements are their places in
+// their transactions.
+type Dependency struct {
+	From, To                   uint64
+	Kind                       Kinds
+	Old, New                   uint32
+	FromStatement, ToStatement int32
+}

@@ -211,7 +211,11 @@ func (v *version) alike(u *version) bool {
 	if s.verb != "update" || o.verb != "update" || s.failed || o.failed {
 		return false
 	}
-	a, b := s.sql, o.sql
+	return sameShape(s.sql, o.sql)
+}
+
+// sameShape reports whether two texts are the same but for numbers and texts in them.
+func sameShape(a, b string) bool {
 	for i, k := 0, 0; ; i, k = i+1, k+1 {
 		switch {
 		case i == len(a) || k == len(b):

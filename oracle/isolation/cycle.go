@@ -103,6 +103,7 @@ type graph struct {
 	versions uint32       // numbered for levels
 
 	dependencies func(Dependency) // Options.Dependencies
+	told         bool             // there is Options.Walks: no edge is drawn
 
 	frontier []*txn // strict: committed transactions with no committed real-time successor
 }
@@ -140,7 +141,7 @@ func (g *graph) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt
 
 // draw draws e from one transaction to another.
 func (g *graph) draw(e edge, from, to *txn) {
-	if from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
+	if g.told || from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
 		return
 	}
 	l := g.link(from, to)
@@ -183,6 +184,11 @@ func (g *graph) draw(e edge, from, to *txn) {
 // search looks for cycles that the event at hand completed, that is, cycles through its new edges. Nearly all of them
 // touch the transaction that ended last.
 func (c *Checker) search(session uint64) {
+	if c.told {
+		for _, w := range c.opts.Walks(c.hand.id) {
+			c.report(c.walk(w), w.Class, "", edgeData, session)
+		}
+	}
 	if len(c.edges) == 0 {
 		return
 	}
@@ -233,6 +239,29 @@ func (g *graph) steps(hops []cycle.Hop) (p []step) {
 	for _, h := range hops {
 		t := g.nodes[h.From]
 		p = append(p, step{t, t.out[h.Arc], h.RW})
+	}
+	return p
+}
+
+// walk makes the steps of a cycle that another one found.
+func (c *Checker) walk(w cycle.Walk) []step {
+	p := make([]step, len(w.Steps))
+	for i, s := range w.Steps {
+		l := &link{from: c.walked[s.Txn], to: c.walked[w.Steps[(i+1)%len(w.Steps)].Txn]}
+		kept := map[kinds]int{}
+		for _, x := range s.Edges {
+			a, b := &l.from.accesses[x.From], &l.to.accesses[x.To]
+			e := edge{kind: x.Kind, over: x.Over, from: a.node, to: b.node, fromStmt: a.stmt, toStmt: b.stmt}
+			if x.Kind == edgeWR {
+				e.to = a.node // what b wrote may have replaced it
+			}
+			l.kinds |= x.Kind
+			if kept[x.Kind] < maxEvidence && !slices.Contains(l.edges, e) {
+				kept[x.Kind]++
+				l.edges = append(l.edges, e)
+			}
+		}
+		p[i] = step{l.from, l, s.RW}
 	}
 	return p
 }

@@ -99,6 +99,10 @@ type Options struct {
 	Origin func(txn uint64) (recorder string, own uint64)
 	// Only says which transactions are judged; of the others all is counted that is known without the graph (Settle gives the rest). nil: all of them.
 	Only func(txn uint64) bool
+	// Walks gives the cycles that a transaction completes: then no edges are drawn, and nothing is searched. nil: the Checker searches.
+	Walks func(txn uint64) []cycle.Walk
+	// Beside says of a transaction that is not judged (Only) that the levels of the history are to know it, since another one draws its edges. nil: of none.
+	Beside func(txn uint64) bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -152,9 +156,10 @@ type Checker struct {
 	approximate map[string]int
 	lost        lost // nil unless Options.Explain
 	texts       texts
-	spare       spare    // room for the next transactions'
-	recs        []record // room for register's
-	last        *table   // the table of the last access
+	walked      map[uint64]*txn // those that Options.Walks may name; nil without it
+	spare       spare           // room for the next transactions'
+	recs        []record        // room for register's
+	last        *table          // the table of the last access
 }
 
 // New makes a Checker.
@@ -185,11 +190,14 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost = lost{}
 	}
-	c.dependencies, c.paths = opts.Dependencies, *cycle.New(0)
+	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0), opts.Walks != nil
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()
 		c.levels.Timeless = opts.Recorder != nil
+	}
+	if opts.Walks != nil {
+		c.walked = map[uint64]*txn{}
 	}
 	c.places.limit, c.gone.limit = opts.MaxPlaces, opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
@@ -286,6 +294,9 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 	}
 	s.txn = t
 	c.open[t.id] = t
+	if c.walked != nil && !t.passed {
+		c.walked[t.id] = t
+	}
 	// Whoever ended before the oldest transaction began that was open at t's begin, or at the begin of one that was open then, overlaps
 	// nobody who could lead from t to it.
 	t.oldest, t.floor = t.begin, t.begin

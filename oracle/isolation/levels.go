@@ -1,8 +1,11 @@
 package isolation
 
 import (
+	"iter"
+
 	"wirecheck/anomaly"
 	"wirecheck/history/prose"
+	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
 )
@@ -83,6 +86,23 @@ func (g *graph) tell(e *edge, from, to *txn) {
 		old = 0 // of the row's order it would leave a part out
 	}
 	g.levels.AddEdge(level.Edge{From: from.id, To: to.id, Kind: kind, Predicate: e.pred != nil, Old: old, New: of(e.to), FromStatement: e.fromStmt, ToStatement: e.toStmt})
+}
+
+// Draw tells the levels the dependencies that another one drew.
+func Draw(c *Checker, edges iter.Seq[cycle.Dependency]) {
+	if c.levels == nil {
+		return
+	}
+	for e := range edges {
+		kind := level.RW
+		switch e.Kind {
+		case edgeWW:
+			kind = level.WW
+		case edgeWR:
+			kind = level.WR
+		}
+		c.levels.AddEdge(level.Edge{From: e.From, To: e.To, Kind: kind, Old: e.Old, New: e.New, FromStatement: e.FromStatement, ToStatement: e.ToStatement})
+	}
 }
 
 func ids(ts []*txn) (list []uint64) {

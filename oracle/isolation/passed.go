@@ -1,7 +1,11 @@
 package isolation
 
 import (
+	"slices"
+
 	"wirecheck/history"
+	"wirecheck/oracle/level"
+	"wirecheck/trace/lex"
 )
 
 // Transactions that are only counted (Options.Only): another one has seen that they are part of nothing that is reported.
@@ -33,9 +37,64 @@ func passAccesses(c *Checker, t *txn, e *history.Event) {
 		if a := &e.Accesses[i]; !leftOut(c, a) {
 			tb := c.tableOf(a.Row.Table)
 			tb.seen++
+			if a.Op.Writes() {
+				t.wrote = true
+				c.assigns(tb, t, e)
+			}
 			t.apart(&c.coverage, a, tb, e.CurrentRead)
 		}
 	}
+}
+
+// assigned is what statements assign in a table, as far as transactions that are only counted tell.
+type assigned struct {
+	texts    []string // the last ones, the latest first
+	uses     []*uses
+	commutes bool
+}
+
+const (
+	maxAssigned = 4  // texts
+	maxTold     = 64 // uses
+)
+
+// assigns notes the columns that a statement assigns in a table.
+func (c *Checker) assigns(tb *table, t *txn, e *history.Event) {
+	a := &tb.assigned
+	if a.commutes || e.Verb != "update" && e.Verb != "insert" || e.Error != nil || len(e.SQL) >= maxText {
+		return
+	}
+	for i, sql := range a.texts {
+		if sql == e.SQL || sameShape(sql, e.SQL) {
+			a.texts[0], a.texts[i] = a.texts[i], a.texts[0]
+			return
+		}
+	}
+	if a.texts = append(a.texts, e.SQL); len(a.texts) > maxAssigned {
+		a.texts = slices.Delete(a.texts, 0, 1)
+	}
+	u := usesOf(e.SQL, lex.Of(t.product().Dialect))
+	if u == nil {
+		return
+	}
+	a.commutes = u.commutes(u) || len(a.uses) == maxTold
+	for _, o := range a.uses {
+		if slices.Equal(o.assigned, u.assigned) && slices.Equal(o.named, u.named) {
+			return
+		}
+		a.commutes = a.commutes || u.commutes(o)
+	}
+	a.uses = append(a.uses, u)
+}
+
+// Commutes reports whether there may be two writes of one row that commute, by what the transactions told that are only counted.
+func Commutes(c *Checker) bool {
+	for _, tb := range c.tables {
+		if tb.assigned.commutes {
+			return true
+		}
+	}
+	return false
 }
 
 // endPassed counts the end of t.
@@ -43,7 +102,9 @@ func endPassed(c *Checker, t *txn, out history.Outcome) {
 	switch out {
 	case history.OutcomeCommitted:
 		c.coverage.Committed++
-		if c.levels != nil {
+		if c.levels != nil && c.opts.Beside != nil && c.opts.Beside(t.id) {
+			c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to, Writes: t.wrote, Own: own(t)})
+		} else if c.levels != nil {
 			c.levels.Ran(own(t))
 		}
 	case history.OutcomeAborted:

@@ -20,6 +20,8 @@ type table struct {
 	// It is filled once the table is seen to need it. A nil entry means that the id was met in two rows.
 	byID map[string]*version
 
+	assigned assigned
+
 	reads   []*predicate // of committed transactions, in the order of their ends
 	changes []*change
 }

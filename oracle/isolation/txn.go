@@ -55,6 +55,7 @@ type txn struct {
 	mistaken  bool // its last refusal was for a mistake, or followed from one
 	undone    bool // some of its writes were undone, or may have been
 	passed    bool // it is only counted (Options.Only)
+	wrote     bool // of one that is only counted
 	partial   bool // accesses are missing: its reads are not judged
 	size      int  // what it takes, in bytes, see size.go
 	weight    int  // once it has ended: as how many transactions it counts, since a client may put any number of statements into one

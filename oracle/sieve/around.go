@@ -15,6 +15,7 @@ type around struct {
 	written index // the versions written
 	row     []uint32
 	wrote   []bool // by row: an access that was passed wrote it
+	later   []bool // the transaction had written the row before
 	current []bool // by row: a later current read takes the place of a plain read
 }
 
@@ -33,7 +34,9 @@ func (a *access) place(version uint64) uint64 {
 func (r *around) look(t *running) {
 	n := len(t.accesses)
 	r.of, r.row, r.special = slices.Grow(r.of[:0], n)[:n], slices.Grow(r.row[:0], n)[:n], false
+	r.later = slices.Grow(r.later[:0], n)[:n]
 	clear(r.of)
+	clear(r.later)
 	if n == 1 {
 		return
 	}
@@ -53,7 +56,7 @@ func (r *around) look(t *running) {
 		id := a.place(a.ver) ^ a.ver*7 | 1
 		if !a.op.Writes() {
 			if r.wrote[r.row[i]] {
-				r.of[i] |= fOwnRow
+				r.later[i] = true
 				if _, mine := r.written.of(id); !mine && !slices.Contains(t.tokens, a.token) {
 					r.special = true
 				}
@@ -89,9 +92,8 @@ func (r *around) look(t *running) {
 			r.current[row] = a.key != 0
 		case a.op.Writes():
 			r.current[row] = false
-		case a.op != history.OpMatch && r.of[i]&fOwnRow == 0 && r.current[row]:
+		case a.op != history.OpMatch && !r.later[i] && r.current[row]:
 			r.of[i] |= fDropped
 		}
-		r.of[i] &^= fOwnRow
 	}
 }

@@ -11,15 +11,17 @@ const (
 	isRead   flags = 1 << iota // a read of the version
 	isWrite                    // the version was written
 	isPrev                     // the version was replaced, by the version in the fact's asOf
-	fCurrent                   // of isPrev: the statement read what it replaced
+	fCurrent                   // of isPrev, isWrite: the statement read what it replaced
 	fMatch                     // of isRead: an UPDATE that changed nothing
 	fDropped                   // of isRead: a later current read of the transaction takes its place
 	fFailed                    // of isWrite, isPrev: it was undone
 	fInter                     // of isWrite: the transaction replaced it itself
-	fOwnRow                    // of isRead: the transaction had written the row before
+	fLock                      // of isRead: it locked the row
 	fNamed                     // the access said what people know the row by
 
 	noFlag = iota // so many there are
+
+	fInsert = fMatch // of isWrite: an INSERT wrote it
 )
 
 // fact is one thing that a transaction said of a version. Strings are hashes of 64 bits: where two strings have one hash, rows or versions count
@@ -31,6 +33,8 @@ type fact struct {
 	token uint64 // of the writer of the version; 0: not told
 	tick  uint64 // of isRead: when it was answered; of isWrite: when it was sent
 	txn   uint32
+	nth   uint32 // which access of the transaction it is
+	stmt  uint32 // and of which of its statements
 	flags flags
 }
 

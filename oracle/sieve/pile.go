@@ -76,7 +76,7 @@ const (
 	smallPiece  = pieceUnit
 	largePiece  = 4 << 10
 	blockSize   = 256 << 10
-	maxFactSize = 2 + 5 + 8 + 10 + 8 + 10 + 8
+	maxFactSize = 2 + 5 + 5 + 5 + 8 + 10 + 8 + 10 + 8
 )
 
 // add puts a fact behind those of its row.
@@ -89,6 +89,11 @@ func (s *store) add(c *chain, f *fact) {
 func appendFact(b []byte, f *fact, e *end) []byte {
 	is := f.flags
 	b = binary.AppendVarint(b, int64(f.txn)-int64(e.txn))
+	if nth := uint64(f.nth) << 1; f.stmt == f.nth {
+		b = binary.AppendUvarint(b, nth)
+	} else {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, nth|1), uint64(f.stmt))
+	}
 	if f.ver == e.ver {
 		is |= sameVersion
 	} else {
@@ -192,6 +197,12 @@ func (f *fact) read(b []byte, e *end) []byte {
 	is := flags(binary.LittleEndian.Uint16(b))
 	delta, n := binary.Varint(b[2:])
 	b = b[2+n:]
+	nth, n := binary.Uvarint(b)
+	b = b[n:]
+	if f.nth, f.stmt = uint32(nth>>1), uint32(nth>>1); nth&1 != 0 {
+		stmt, n := binary.Uvarint(b)
+		f.stmt, b = uint32(stmt), b[n:]
+	}
 	word := func() uint64 {
 		v := binary.LittleEndian.Uint64(b)
 		b = b[8:]

@@ -18,20 +18,42 @@ type Result struct {
 	// Order is that of the history, if it was asked for and All is empty.
 	Order *Order
 
-	near []uint64 // a bit for each id of a suspect
+	// Walks are the cycles, if they were asked for and the history is plain (exact.go).
+	Walks *Walks
+
+	in ids // the suspects
+}
+
+// ids is a set of ids of transactions. Most are small numbers.
+type ids struct {
+	most uint64 // of near
+	near []uint64
 	far  map[uint64]bool
 }
 
-// Suspect reports whether a transaction has to be judged by a Checker.
-func (r *Result) Suspect(id uint64) bool {
-	if r.All != "" {
-		return true
+func (s *ids) has(id uint64) bool {
+	if k := id / 64; k < uint64(len(s.near)) {
+		return s.near[k]>>(id%64)&1 != 0
 	}
-	if k := id / 64; k < uint64(len(r.near)) {
-		return r.near[k]>>(id%64)&1 != 0
-	}
-	return r.far[id]
+	return s.far[id]
 }
+
+func (s *ids) add(id uint64) {
+	if id < s.most {
+		for uint64(len(s.near)) <= id/64 {
+			s.near = append(s.near, 0)
+		}
+		s.near[id/64] |= 1 << (id % 64)
+		return
+	}
+	if s.far == nil {
+		s.far = map[uint64]bool{}
+	}
+	s.far[id] = true
+}
+
+// Suspect reports whether a transaction has to be judged by a Checker.
+func (r *Result) Suspect(id uint64) bool { return r.All != "" || r.in.has(id) }
 
 // Judge says which of the transactions so far are suspect. Nothing can be added behind it.
 func (s *Sieve) Judge() *Result {
@@ -51,10 +73,14 @@ func (s *Sieve) Judge() *Result {
 	}
 	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose}
 	in := make([]bool, len(s.txns.id))
+	r.in.most = 4*uint64(len(in)) + 4096
 	g := s.graph()
 	r.Cycles = g.suspects(&s.txns, in, nil)
 	if s.meeting.units.len() > 0 {
 		r.Cycles += s.units(in, nil)
+	}
+	if x := s.exact(in); x != nil {
+		r.Walks = s.walks(x)
 	}
 	s.context(r, in)
 	if s.opts.Order {
@@ -185,7 +211,7 @@ func (s *Sieve) context(r *Result, in []bool) {
 	if some {
 		more := make([]bool, len(in))
 		for _, p := range s.parts {
-			p.context(func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })
+			p.context(s.images, func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })
 		}
 		if s.opts.Ordered {
 			s.meeting.raced(func(n uint32) { more[n] = true })
@@ -199,16 +225,6 @@ func (s *Sieve) context(r *Result, in []bool) {
 			continue
 		}
 		r.Suspects++
-		if id := s.txns.id[n]; id < 4*uint64(len(in))+4096 {
-			for uint64(len(r.near)) <= id/64 {
-				r.near = append(r.near, 0)
-			}
-			r.near[id/64] |= 1 << (id % 64)
-		} else {
-			if r.far == nil {
-				r.far = map[uint64]bool{}
-			}
-			r.far[id] = true
-		}
+		r.in.add(s.txns.id[n])
 	}
 }

@@ -348,17 +348,53 @@ func (w *row) future(f *fact, v *version, t *txns) bool {
 	return sent != 0 && f.tick != 0 && f.tick < sent && t.sameClock(f.txn, v.writer)
 }
 
-// context calls f with the transactions that a Checker needs beside suspects: see the package's comment.
-func (r *Rows) context(suspect func(uint32) bool, f func(uint32)) {
+// replaces reports whether the fact before a write says which version this one replaced.
+func (w *row) replaces(i int) bool {
+	f := &w.facts[i]
+	return i > 0 && w.facts[i-1].txn == f.txn && w.facts[i-1].nth == f.nth && w.facts[i-1].flags&isPrev != 0
+}
+
+// fronts marks the versions right before those that INSERTs of some transactions wrote without saying what they replaced.
+func (w *row) fronts(suspect func(uint32) bool, front []bool) {
+	made := make([]bool, len(w.versions))
+	for i := range w.facts {
+		x := &w.facts[i]
+		made[w.of[i]] = made[w.of[i]] || x.flags&(isWrite|fInsert) == isWrite|fInsert && suspect(x.txn) && !w.replaces(i)
+	}
+	if !slices.Contains(made, true) {
+		return
+	}
+	list := make([]uint32, 0, len(w.versions)) // by their places
+	for i := range w.versions {
+		if w.versions[i].order != 0 {
+			list = append(list, uint32(i))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(w.versions[a].order, w.versions[b].order) })
+	for k := 1; k < len(list); k++ {
+		front[list[k-1]] = front[list[k-1]] || made[list[k]]
+	}
+}
+
+// context calls f with the transactions that a Checker needs beside suspects: see the package's comment. images says that the history has any.
+func (r *Rows) context(images bool, suspect func(uint32) bool, f func(uint32)) {
 	for n := range r.keyed {
 		if !slices.ContainsFunc(r.facts(n), func(f fact) bool { return suspect(f.txn) }) {
 			continue
 		}
 		w := r.take(n)
-		touched := make([]bool, len(w.versions))
+		touched, front := make([]bool, len(w.versions)), make([]bool, len(w.versions)) // by suspects; right before what an INSERT of theirs wrote
 		for i := range w.facts {
-			touched[w.of[i]] = touched[w.of[i]] || suspect(w.facts[i].txn)
+			x := &w.facts[i]
+			if !suspect(x.txn) {
+				continue
+			}
+			touched[w.of[i]] = true
+			if v := w.versions[w.of[i]]; images && x.flags&isPrev != 0 && v.writer != none {
+				f(v.writer)
+			}
 		}
+		w.fronts(suspect, front)
 		named := false
 		for i := range w.facts {
 			x := &w.facts[i]
@@ -366,7 +402,7 @@ func (r *Rows) context(suspect func(uint32) bool, f func(uint32)) {
 				named = r.txns.is[x.txn]&committed != 0
 				f(x.txn)
 			}
-			if w.rough && touched[w.of[i]] {
+			if w.rough && touched[w.of[i]] || front[w.of[i]] {
 				f(x.txn)
 			}
 		}

@@ -18,6 +18,8 @@
 // accesses of the transactions themselves, with these exceptions, for which more transactions are given to the Checker than are suspect (context):
 //   - The place of a version may be told by another access than that of the suspect. Then all that touched the version go along.
 //   - What people know a row by is told by the first transaction that says it.
+//   - What an INSERT that does not say so found in the row is told by all that touched the version before its own.
+//   - What an UPDATE left as it was is told by the image that the version has which it replaced.
 //   - With real time, a transaction that ended before another one began, and of which the ticks do not say so.
 //
 // Edges drawn here that the Checker does not draw cost work and nothing else. What it reports without a cycle (reads of what was undone, of
@@ -48,6 +50,10 @@ type Options struct {
 	Order bool
 	// MaxAccesses is how many accesses and statements a transaction may have to be judged. 0: no limit.
 	MaxAccesses int
+	// Walks is from how many transactions in cycles on the cycles are looked for (Result.Walks). 0: never.
+	Walks int
+	// Commutes is asked at the end whether there may be writes of different columns of a row that commute. nil: there are none.
+	Commutes func() bool
 	// Parts is in how many parts the rows are judged. 0: in one.
 	Parts int
 }
@@ -68,6 +74,11 @@ type Sieve struct {
 	spare    []*running
 	why      string // not empty: nothing can be decided
 	part     *Part  // not nil: it takes the rows of one part of several, and forgets
+
+	pending bool // some transactions' writes were told late
+	named   bool // accesses say what people know rows by
+	images  bool // or what was in them
+	inserts bool // INSERTs wrote versions without saying what they replaced
 
 	loose int // writes of committed transactions whose place among the versions of the row is not told
 }
@@ -111,6 +122,7 @@ type access struct {
 	op    history.Op
 	stmt  int32
 	named bool
+	made  bool // by an INSERT
 	table *table
 	key   uint64 // 0: none
 	ver   uint64
@@ -160,6 +172,7 @@ func (s *Sieve) Add(e *history.Event) {
 		s.tokens(t, e.Tokens)
 		s.txns.to[t.number] = e.To
 		if e.Pending {
+			s.pending = true
 			s.late[t.id] = t
 			t.session.late = append(t.session.late, t)
 		}
@@ -345,8 +358,9 @@ func (s *Sieve) accesses(t *running, i int, e *history.Event) {
 		}
 		tb := s.table(a.Row.Table)
 		tb.keyed, tb.unkeyed = tb.keyed || a.Row.Key != "", tb.unkeyed || a.Row.Key == ""
-		n := access{op: a.Op, stmt: int32(i), named: a.Name != "", table: tb, key: some(keySeed, a.Row.Key), ver: some(versionSeed, a.Version), token: some(tokenSeed, a.Writer),
+		n := access{op: a.Op, stmt: int32(i), named: a.Name != "", made: a.Op == history.OpInsert || e.Verb == "insert", table: tb, key: some(keySeed, a.Row.Key), ver: some(versionSeed, a.Version), token: some(tokenSeed, a.Writer),
 			prev: some(versionSeed, a.Prev), prevW: some(tokenSeed, a.PrevWriter), order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf}
+		s.images = s.images || a.Image != "" || a.Was != ""
 		if a.Op == history.OpDelete {
 			n.ver = hash(t.id<<20^uint64(i)^n.prev, "deleted")
 		}
@@ -448,9 +462,12 @@ func (s *Sieve) flush(t *running) {
 			continue
 		}
 		if !a.op.Writes() {
-			f := fact{ver: a.ver, order: a.order, asOf: a.asOf, token: a.token, tick: st.to, txn: t.number, flags: isRead | more}
-			if a.op == history.OpMatch {
+			f := fact{ver: a.ver, order: a.order, asOf: a.asOf, token: a.token, tick: st.to, txn: t.number, nth: uint32(i), stmt: uint32(a.stmt), flags: isRead | more}
+			switch a.op {
+			case history.OpMatch:
 				f.flags |= fMatch
+			case history.OpLock:
+				f.flags |= fLock
 			}
 			s.keep(a, a.ver, f)
 			continue
@@ -461,7 +478,14 @@ func (s *Sieve) flush(t *running) {
 		if is&limbo != 0 {
 			a.order = 0 // nobody knows whether it is there
 		}
-		f := fact{ver: a.ver, order: a.order, tick: st.from, txn: t.number, flags: isWrite | more}
+		f := fact{ver: a.ver, order: a.order, tick: st.from, txn: t.number, nth: uint32(i), stmt: uint32(a.stmt), flags: isWrite | more}
+		if st.current && a.op == history.OpUpdate {
+			f.flags |= fCurrent
+		}
+		if a.made {
+			f.flags |= fInsert
+			s.inserts = s.inserts || a.prev == 0
+		}
 		if st.failed {
 			f.flags |= fFailed
 		} else if a.key == 0 && is&committed != 0 {
@@ -471,10 +495,7 @@ func (s *Sieve) flush(t *running) {
 			s.loose++
 		}
 		if a.prev != 0 && is&committed != 0 {
-			p := fact{ver: a.prev, order: a.prevO, asOf: a.ver, token: a.prevW, txn: t.number, flags: isPrev}
-			if st.current && a.op == history.OpUpdate {
-				p.flags |= fCurrent
-			}
+			p := fact{ver: a.prev, order: a.prevO, asOf: a.ver, token: a.prevW, txn: t.number, nth: uint32(i), stmt: uint32(a.stmt), flags: isPrev | f.flags&fCurrent}
 			if st.failed {
 				p.flags |= fFailed
 			}
@@ -495,6 +516,7 @@ func (s *Sieve) flush(t *running) {
 func (s *Sieve) keep(a *access, version uint64, f fact) {
 	if a.named && a.key != 0 {
 		f.flags |= fNamed
+		s.named = true
 	}
 	row := a.row(version)
 	if s.part == nil {

@@ -91,6 +91,11 @@ func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, p
 		if a, b := said(t, whole), said(t, c); a != b {
 			t.Fatalf("%s, %+v, the sieve looks for cycles: without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), a, b, written(events))
 		}
+		if opts.Levels {
+			if err := n.proves(Levels(whole), Levels(c), r.Order); err != nil {
+				t.Fatalf("%s, %+v, the sieve looks for cycles: %v\n%s", what, opts.Options(), err, written(events))
+			}
+		}
 		if n.walked++; len(whole.order) > 0 {
 			n.cycles++
 		}

@@ -19,7 +19,7 @@ import (
 // exact draws the edges between suspects.
 type exact struct {
 	txns  *txns
-	in    []bool   // the suspects
+	in    []bool   // the suspects, or all
 	ends  []uint32 // of each transaction: one more than its place in the order of ends
 	drawn pile[draft]
 	why   string // not empty: the history is not plain
@@ -86,16 +86,14 @@ func (s *Sieve) plainSoFar() string {
 	return ""
 }
 
-// exact draws the edges of all rows between suspects; nil if the history is not plain, or it is not worth the work.
-func (s *Sieve) exact(in []bool) *exact {
-	suspects := 0
-	for _, is := range in {
-		if is {
-			suspects++
-		}
-	}
+// exact draws the edges of all rows between suspects; nil if the history is not plain, or it is not worth the work. Where the suspects are most of all,
+// it draws all edges: some searches are bounded by what they visit, and are to find what those of a Checker find that is given all.
+func (s *Sieve) exact(in []bool, suspects int) *exact {
 	if s.opts.Walks == 0 || suspects < s.opts.Walks || s.plainSoFar() != "" || s.opts.Commutes != nil && s.opts.Commutes() {
 		return nil
+	}
+	if 2*suspects > len(in) {
+		in = slices.Repeat([]bool{true}, len(in))
 	}
 	x := &exact{txns: &s.txns, in: in, ends: make([]uint32, len(in)), seen: make([]uint32, len(in))}
 	for i, n := range s.txns.ended {

@@ -79,10 +79,10 @@ func (s *Sieve) Judge() *Result {
 	if s.meeting.units.len() > 0 {
 		r.Cycles += s.units(in, nil)
 	}
-	if x := s.exact(in); x != nil {
+	s.context(r, in)
+	if x := s.exact(in, r.Suspects); x != nil {
 		r.Walks = s.walks(x)
 	}
-	s.context(r, in)
 	if s.opts.Order {
 		r.Order = s.order(g)
 		s.parts = nil // its facts are not needed any more

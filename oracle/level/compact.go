@@ -107,20 +107,33 @@ func (l *edgeList) list(more int) []edge {
 	return slices.AppendSeq(make([]edge, 0, l.n+more), l.all())
 }
 
-// spans marks the transactions that may be on a cycle: those between the two ends of an edge that leads back, against the order of Graph.txns. A
+// spans marks the transactions that may be on a cycle of some kinds: those between the two ends of an edge that leads back, against the order of Graph.txns. A
 // cycle leads back over every place between its first and its last one, so that all its transactions are marked. In a history that has
 // little to be found, those are few.
-func (g *Graph) spans() []bool {
+func (g *Graph) spans(kinds Kind) []bool {
 	n := len(g.txns)
 	change := make([]int32, n+1)
 	back := func(from, to int) { change[to], change[from+1] = change[to]+1, change[from+1]-1 }
 	for e := range g.edges.all() {
-		if e.to < e.from {
+		if e.kind&kinds != 0 && e.to < e.from {
 			back(int(e.from), int(e.to))
 		}
 	}
-	latest := make([]uint64, n)  // begin of those up to a place
-	begun := map[uint64]uint64{} // the latest begin in each session
+	if kinds&(SO|RT) != 0 {
+		g.backInTime(back)
+	}
+	in, depth := make([]bool, n), int32(0)
+	for i := range in {
+		depth += change[i]
+		in[i] = depth > 0
+	}
+	return in
+}
+
+// backInTime calls back for what session order and real time lead back to, against the order of Graph.txns.
+func (g *Graph) backInTime(back func(from, to int)) {
+	latest := make([]uint64, len(g.txns)) // begin of those up to a place
+	begun := map[uint64]uint64{}          // the latest begin in each session
 	for i, t := range g.txns {
 		before := uint64(0)
 		if i > 0 {
@@ -136,10 +149,4 @@ func (g *Graph) spans() []bool {
 		}
 		begun[t.Session] = max(begun[t.Session], t.From)
 	}
-	in, depth := make([]bool, n), int32(0)
-	for i := range in {
-		depth += change[i]
-		in[i] = depth > 0
-	}
-	return in
 }

@@ -72,23 +72,23 @@ type Verdict struct {
 
 // Judge judges all levels, in the order of Levels.
 func (g *Graph) Judge() []Verdict {
-	c := g.cyclic()
-	out := make([]Verdict, len(Levels))
+	out, cs := make([]Verdict, len(Levels)), map[Kind]*component{}
 	for i := range Levels {
-		out[i] = g.verdict(&Levels[i], c)
+		out[i] = g.verdict(&Levels[i], cs)
 	}
 	return out
 }
 
 // Decide judges one level.
-func (g *Graph) Decide(l *Level) Verdict { return g.verdict(l, g.cyclic()) }
+func (g *Graph) Decide(l *Level) Verdict { return g.verdict(l, map[Kind]*component{}) }
 
-func (g *Graph) verdict(l *Level, c *component) Verdict {
+// verdict judges a level. cs are the components that were found before, by the kinds of their edges.
+func (g *Graph) verdict(l *Level, cs map[Kind]*component) Verdict {
 	v := Verdict{Level: l.Name, State: Satisfied}
 	if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
 		a, _ := anomaly.Of(g.facts[k].Class, "")
 		v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
-	} else if len(c.txns) > 0 {
+	} else if c := g.among(l.kinds, cs); len(c.txns) > 0 {
 		w, sure := l.check(c)
 		switch {
 		case w != nil:
@@ -101,6 +101,16 @@ func (g *Graph) verdict(l *Level, c *component) Verdict {
 		v.State = Unknown
 	}
 	return v
+}
+
+// among is the component with the cycles of some kinds.
+func (g *Graph) among(kinds Kind, cs map[Kind]*component) *component {
+	c := cs[kinds]
+	if c == nil {
+		c = g.cyclic(kinds)
+		cs[kinds] = c
+	}
+	return c
 }
 
 // Weakest are the weakest levels of those that are broken: all that they imply is not.

@@ -22,6 +22,8 @@ const (
 	RW
 	SO
 	RT
+
+	data = WW | WR | RW
 )
 
 // String is the kind as in formulas.
@@ -144,6 +146,7 @@ type Level struct {
 	Forbids string // in words
 	Source  string
 	Implies []string                          // the next weaker levels
+	kinds   Kind                              // of the cycles that break it
 	check   func(*component) (*Witness, bool) // nil: none; false: it could not be decided
 }
 
@@ -186,39 +189,39 @@ func OfSQL(name string) *Level {
 
 // Levels lists the levels, each behind the weaker ones.
 var Levels = []Level{
-	{Name: "PL-1", Aliases: []string{"read uncommitted"}, Forbids: "a cycle of ww", Source: "Adya 1999, 4.2.1", check: cycleOf(WW)},
-	{Name: "PL-2", Aliases: []string{"read committed"}, Forbids: "a cycle of ww and wr; reads of what was undone or not final, future reads, dirty updates",
+	{Name: "PL-1", kinds: WW, Aliases: []string{"read uncommitted"}, Forbids: "a cycle of ww", Source: "Adya 1999, 4.2.1", check: cycleOf(WW)},
+	{Name: "PL-2", kinds: WW | WR, Aliases: []string{"read committed"}, Forbids: "a cycle of ww and wr; reads of what was undone or not final, future reads, dirty updates",
 		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, check: cycleOf(WW | WR)},
-	{Name: "read committed with monotonic reads", Aliases: []string{"RC with monotonic reads", "monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
+	{Name: "read committed with monotonic reads", kinds: data, Aliases: []string{"RC with monotonic reads", "monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
 		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, check: both(cycleOf(WW|WR), overwritten(earlier))},
-	{Name: "cursor stability", Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
+	{Name: "cursor stability", kinds: data, Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
 		check: both(cycleOf(WW|WR), lostUpdate)},
-	{Name: "monotonic atomic view", Aliases: []string{"MAV"}, Forbids: "PL-2, and a read from before a transaction of which the same or an earlier statement read (OTV)",
+	{Name: "monotonic atomic view", kinds: data, Aliases: []string{"MAV"}, Forbids: "PL-2, and a read from before a transaction of which the same or an earlier statement read (OTV)",
 		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},
-	{Name: "read atomic", Aliases: []string{"RA"}, Forbids: "PL-2, a fractured read, and an own write that is not seen", Source: "Bailis et al. 2014", Implies: []string{"monotonic atomic view"},
+	{Name: "read atomic", kinds: data, Aliases: []string{"RA"}, Forbids: "PL-2, a fractured read, and an own write that is not seen", Source: "Bailis et al. 2014", Implies: []string{"monotonic atomic view"},
 		check: both(cycleOf(WW|WR), overwritten(anyOrder))},
-	{Name: "causal", Aliases: []string{"causal consistency", "causal cerone", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
+	{Name: "causal", kinds: data | SO, Aliases: []string{"causal consistency", "causal cerone", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
 		Source: "Biswas and Enea 2019, CC", Implies: []string{"read atomic"}, check: both(cycleOf(WW|WR|SO), causal)},
-	{Name: "update atomic", Aliases: []string{"UA"}, Forbids: "read atomic, and a lost update", Source: "Cerone, Bernardi and Gotsman 2015", Implies: []string{"read atomic", "cursor stability"},
+	{Name: "update atomic", kinds: data, Aliases: []string{"UA"}, Forbids: "read atomic, and a lost update", Source: "Cerone, Bernardi and Gotsman 2015", Implies: []string{"read atomic", "cursor stability"},
 		check: both(both(cycleOf(WW|WR), overwritten(anyOrder)), lostUpdate)},
-	{Name: "PL-2.99", Aliases: []string{"repeatable read (Adya)"}, Forbids: "a cycle of ww, wr and rw over rows (not over what a condition chose)", Source: "Adya 1999, 4.2.3",
+	{Name: "PL-2.99", kinds: data, Aliases: []string{"repeatable read (Adya)"}, Forbids: "a cycle of ww, wr and rw over rows (not over what a condition chose)", Source: "Adya 1999, 4.2.3",
 		Implies: []string{"cursor stability", "monotonic atomic view"}, check: cycleOver(WW|WR|RW, func(e *edge) bool { return !e.pred || e.kind != RW })},
-	{Name: "parallel snapshot isolation", Aliases: []string{"PSI"}, Forbids: "a cycle of so, ww, wr and at most one rw", Source: "Cerone and Gotsman 2016",
+	{Name: "parallel snapshot isolation", kinds: data | SO, Aliases: []string{"PSI"}, Forbids: "a cycle of so, ww, wr and at most one rw", Source: "Cerone and Gotsman 2016",
 		Implies: []string{"causal", "update atomic"}, check: both(cycleOf(WW|WR|SO), oneRW)},
-	{Name: "prefix consistency", Aliases: []string{"prefix"}, Forbids: "a cycle of ww and of (so or wr) with or without an rw behind it", Source: "Burckhardt et al. 2015",
+	{Name: "prefix consistency", kinds: data | SO, Aliases: []string{"prefix"}, Forbids: "a cycle of ww and of (so or wr) with or without an rw behind it", Source: "Burckhardt et al. 2015",
 		Implies: []string{"causal"}, check: points(WW|WR|SO|RW, true)},
-	{Name: "snapshot isolation", Aliases: []string{"SI", "PL-SI", "snapshot"}, Forbids: "a cycle without two adjacent rw", Source: "Cerone and Gotsman 2016", Implies: []string{"update atomic"},
+	{Name: "snapshot isolation", kinds: data, Aliases: []string{"SI", "PL-SI", "snapshot"}, Forbids: "a cycle without two adjacent rw", Source: "Cerone and Gotsman 2016", Implies: []string{"update atomic"},
 		check: points(WW|WR|RW, false)},
-	{Name: "strong session snapshot isolation", Aliases: []string{"strong session SI"}, Forbids: "a cycle without two adjacent rw, session order included", Source: "Daudjee and Salem 2006",
+	{Name: "strong session snapshot isolation", kinds: data | SO, Aliases: []string{"strong session SI"}, Forbids: "a cycle without two adjacent rw, session order included", Source: "Daudjee and Salem 2006",
 		Implies: []string{"snapshot isolation", "parallel snapshot isolation", "prefix consistency"}, check: points(WW|WR|RW|SO, false)},
-	{Name: "strong snapshot isolation", Aliases: []string{"strong SI"}, Forbids: "a cycle without two adjacent rw, real time included", Source: "Daudjee and Salem 2006",
+	{Name: "strong snapshot isolation", kinds: data | SO | RT, Aliases: []string{"strong SI"}, Forbids: "a cycle without two adjacent rw, real time included", Source: "Daudjee and Salem 2006",
 		Implies: []string{"strong session snapshot isolation"}, check: points(WW|WR|RW|SO|RT, false)},
-	{Name: "PL-3U", Aliases: []string{"update serializable"}, Forbids: "a cycle with at most one transaction that only reads", Source: "Adya 1999, 4.3.2",
+	{Name: "PL-3U", kinds: data, Aliases: []string{"update serializable"}, Forbids: "a cycle with at most one transaction that only reads", Source: "Adya 1999, 4.3.2",
 		Implies: []string{"update atomic"}, check: updates},
-	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER", "1SR", "conflict serializable"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, check: cycleOf(WW | WR | RW)},
-	{Name: "strong session serializable", Aliases: []string{"strong session PL-3", "strong session"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
+	{Name: "PL-3", kinds: data, Aliases: []string{"serializable", "serializability", "SER", "1SR", "conflict serializable"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, check: cycleOf(WW | WR | RW)},
+	{Name: "strong session serializable", kinds: data | SO, Aliases: []string{"strong session PL-3", "strong session"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
 		Implies: []string{"PL-3", "strong session snapshot isolation"}, check: cycleOf(WW | WR | RW | SO)},
-	{Name: "strict serializable", Aliases: []string{"strong PL-3", "strong serializable", "PL-SS"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
+	{Name: "strict serializable", kinds: data | SO | RT, Aliases: []string{"strong PL-3", "strong serializable", "PL-SS"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
 		Implies: []string{"strong session serializable", "strong snapshot isolation"}, check: cycleOf(WW | WR | RW | SO | RT)},
 }
 

@@ -59,7 +59,7 @@ func (g *Graph) Mixed() Verdict {
 			return v
 		}
 	}
-	c := g.cyclic()
+	c := g.cyclic(data)
 	if p := c.mixed().cycle(); p != nil {
 		v.State, v.Witness = Broken, c.witness(p, "")
 	} else if slices.Contains(g.Own(), OwnUnknown) {

@@ -194,7 +194,7 @@ func (d *digraph) walk(from, to int32, of []int32, work *int, seen []int32, epoc
 	return nil
 }
 
-// component is the part of a graph on which all cycles are, those of session order and real time included.
+// component is the part of a graph on which all cycles of some kinds are.
 type component struct {
 	txns  []Txn
 	edges []edge
@@ -274,13 +274,24 @@ func (c *component) graph(kinds Kind, split, prefix bool, use func(*edge) bool) 
 	})
 }
 
-// cyclic is the component in which the cycles of a graph are.
-func (g *Graph) cyclic() *component {
-	in := g.spans()
-	all := part(func(i int32) bool { return in[i] }, g.edges.all(), g.txns)
-	so, times := g.order(all.txns)
-	all.edges, all.times = append(all.edges, so...), times
-	of, count := all.graph(WW|WR|RW|SO|RT, false, false, nil).components()
+// cyclic is the component in which the cycles of some kinds are.
+func (g *Graph) cyclic(kinds Kind) *component {
+	in := g.spans(kinds)
+	if !slices.Contains(in, true) {
+		return &component{}
+	}
+	all := part(func(i int32) bool { return in[i] }, func(yield func(edge) bool) {
+		for e := range g.edges.all() {
+			if e.kind&kinds != 0 && !yield(e) {
+				return
+			}
+		}
+	}, g.txns)
+	if kinds&(SO|RT) != 0 {
+		so, times := g.order(all.txns)
+		all.edges, all.times = append(all.edges, so...), times
+	}
+	of, count := all.graph(kinds, false, false, nil).components()
 	if count == 0 {
 		return &component{}
 	}
@@ -291,7 +302,9 @@ func (g *Graph) cyclic() *component {
 			}
 		}
 	}, all.txns)
-	_, c.times = g.order(c.txns)
+	if kinds&RT != 0 {
+		_, c.times = g.order(c.txns)
+	}
 	return c
 }
 

@@ -291,11 +291,17 @@ func points(kinds Kind, prefix bool) func(*component) (*Witness, bool) {
 	}
 }
 
+// onward reports whether all edges of some kinds lead onward in the order of the transactions.
+func (c *component) onward(kinds Kind) bool {
+	return !slices.ContainsFunc(c.edges, func(e edge) bool { return e.kind&kinds != 0 && e.to < e.from })
+}
+
 // oneRW looks for a cycle of so, ww and wr with exactly one rw.
 func oneRW(c *component) (*Witness, bool) {
 	d, work := c.graph(WW|WR|SO, false, false, nil), maxWork
+	onward := c.onward(WW | WR | SO)
 	for i := range c.edges {
-		if e := &c.edges[i]; e.kind == RW {
+		if e := &c.edges[i]; e.kind == RW && (e.to < e.from || !onward) {
 			if p := d.path(e.to, e.from, nil, &work); p != nil {
 				return c.witness(append([]*edge{e}, p...), ""), true
 			}
@@ -314,14 +320,14 @@ func updates(c *component) (*Witness, bool) {
 		return w, true
 	}
 	d, work := c.graph(WW|WR|RW, false, false, writes), maxWork
+	reads, depth := c.reads(), d.depths()
 	for i := range c.edges { // the reader's way out is an rw, its way in a wr
 		out := &c.edges[i]
 		if out.kind != RW || c.txns[out.from].Writes {
 			continue
 		}
-		for k := range c.edges {
-			in := &c.edges[k]
-			if work--; in.kind != WR || in.to != out.from {
+		for _, in := range reads[out.from] {
+			if work--; in.from != out.to && depth[out.to] >= depth[in.from] {
 				continue
 			}
 			p := []*edge{}
@@ -391,6 +397,36 @@ func (c *component) rowOrder() {
 		c.next[v+1] += c.next[v]
 	}
 	slices.SortStableFunc(c.byOld, func(a, b int32) int { return cmp.Compare(c.edges[a].old, c.edges[b].old) })
+	c.row, c.writes = make([]uint32, most+1), make([][]int32, len(c.txns))
+	for v := range c.row {
+		c.row[v] = uint32(v)
+	}
+	for i := range c.edges {
+		if e := &c.edges[i]; e.kind == WW {
+			c.writes[e.to] = append(c.writes[e.to], int32(i))
+			if e.old != 0 {
+				c.row[c.rowOf(e.old)] = c.rowOf(e.new)
+			}
+		}
+	}
+}
+
+// rowOf is what stands for the row of a version.
+func (c *component) rowOf(v uint32) uint32 {
+	for c.row[v] != v {
+		c.row[v] = c.row[c.row[v]]
+		v = c.row[v]
+	}
+	return v
+}
+
+// mayWrite reports whether a transaction may be one to which later leads from e.
+func (c *component) mayWrite(t int32, e *edge) bool {
+	c.rowOrder()
+	return t == e.to || slices.ContainsFunc(c.writes[t], func(i int32) bool {
+		n := c.edges[i].new
+		return (n != e.old || n == 0) && c.rowOf(n) == c.rowOf(e.new) // not what was read, which is before e
+	})
 }
 
 // When the transaction read of the other one, and when it read from before that.
@@ -416,7 +452,7 @@ func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, 
 		reads, writer := c.reads(), make([]int32, len(c.txns)) // writer: one more than the last transaction that was asked for and read of this one
 		for i := range c.edges {
 			e := &c.edges[i]
-			if e.kind != RW || e.pred || w != nil {
+			if e.kind != RW || e.pred || w != nil || !slices.ContainsFunc(reads[e.from], func(r *edge) bool { return c.mayWrite(r.from, e) }) {
 				continue
 			}
 			for _, r := range reads[e.from] {
@@ -444,7 +480,7 @@ func lostUpdate(c *component) (w *Witness, sure bool) {
 	work := maxWork
 	for i := range c.edges {
 		e := &c.edges[i]
-		if e.kind != RW || e.pred || w != nil {
+		if e.kind != RW || e.pred || w != nil || !c.mayWrite(e.from, e) {
 			continue
 		}
 		c.later(e, &work, func(last *edge, path func() []*edge) bool {
@@ -469,12 +505,17 @@ func lostUpdate(c *component) (w *Witness, sure bool) {
 // causal looks for a transaction that read a row as it was before another one wrote it which precedes the reader by so and wr.
 func causal(c *component) (w *Witness, sure bool) {
 	d, work := c.graph(WR|SO, false, false, nil), maxWork
+	onward := c.onward(WR | SO) // so that only earlier transactions precede one
+	ahead := onward && c.onward(WW)
 	for i := range c.edges {
 		e := &c.edges[i]
-		if e.kind != RW || e.pred || w != nil {
+		if e.kind != RW || e.pred || w != nil || ahead && e.to > e.from {
 			continue
 		}
 		c.later(e, &work, func(last *edge, way func() []*edge) bool {
+			if onward && last.to > e.from {
+				return false
+			}
 			if p := d.path(last.to, e.from, nil, &work); p != nil {
 				w = c.witness(append(way(), p...), anomaly.CausalViolation)
 			}

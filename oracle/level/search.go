@@ -194,6 +194,28 @@ func (d *digraph) walk(from, to int32, of []int32, work *int, seen []int32, epoc
 	return nil
 }
 
+// depths are the lengths of the longest ways to the nodes of a digraph that has no cycle: a way from one node to another leads deeper.
+func (d *digraph) depths() []int32 {
+	in, depth, ready := make([]int32, d.nodes()), make([]int32, d.nodes()), make([]int32, 0, d.nodes())
+	for _, a := range d.arcs {
+		in[a.to]++
+	}
+	for v := range d.nodes() {
+		if in[v] == 0 {
+			ready = append(ready, v)
+		}
+	}
+	for i := 0; i < len(ready); i++ {
+		for _, a := range d.out(ready[i]) {
+			depth[a.to] = max(depth[a.to], depth[ready[i]]+1)
+			if in[a.to]--; in[a.to] == 0 {
+				ready = append(ready, a.to)
+			}
+		}
+	}
+	return depth
+}
+
 // component is the part of a graph on which all cycles of some kinds are.
 type component struct {
 	txns  []Txn
@@ -204,6 +226,8 @@ type component struct {
 	next, byOld []int32
 	seen        []int32
 	epoch       int32
+	row         []uint32  // by version: one of the versions to which ww join it
+	writes      [][]int32 // by transaction: the ww edges to it
 }
 
 // order gives the session edges, and the ends in their order, if there is one.

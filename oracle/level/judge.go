@@ -274,7 +274,14 @@ func cycleOf(kinds Kind) func(*component) (*Witness, bool) { return cycleOver(ki
 // cycleOver looks for a cycle of some edges.
 func cycleOver(kinds Kind, use func(*edge) bool) func(*component) (*Witness, bool) {
 	return func(c *component) (*Witness, bool) {
-		if p := c.graph(kinds, false, false, use).cycle(); p != nil {
+		d := c.graph(kinds, false, false, use)
+		p := []*edge(nil)
+		if kinds == c.kinds && kinds&RT == 0 && use == nil {
+			p = d.cycleIn(c.of)
+		} else {
+			p = d.cycle()
+		}
+		if p != nil {
 			return c.witness(p, ""), true
 		}
 		return nil, true

@@ -144,11 +144,19 @@ func (d *digraph) cycle() []*edge {
 	if count == 0 {
 		return nil
 	}
+	return d.cycleIn(of)
+}
+
+// cycleIn is cycle where the components are known.
+func (d *digraph) cycleIn(of []int32) []*edge {
 	work := maxWork
 	seen, epoch := make([]int32, d.nodes()), int32(0)
 	var best []*edge
 	for v := range d.nodes() {
-		if of[v] == 0 || best != nil && work < 0 {
+		if best != nil && (work < 0 || len(best) == 2) { // none is shorter
+			break
+		}
+		if of[v] == 0 {
 			continue
 		}
 		epoch++
@@ -221,6 +229,8 @@ type component struct {
 	txns  []Txn
 	edges []edge
 	times []int32 // ends, in their order
+	kinds Kind    // of the cycles
+	of    []int32 // the numbers of the strongly connected components, from 1 on
 
 	// See rowOrder and later.
 	next, byOld []int32
@@ -328,6 +338,12 @@ func (g *Graph) cyclic(kinds Kind) *component {
 	}, all.txns)
 	if kinds&RT != 0 {
 		_, c.times = g.order(c.txns)
+	}
+	c.kinds = kinds
+	for _, n := range of[:len(all.txns)] {
+		if n != 0 {
+			c.of = append(c.of, n)
+		}
 	}
 	return c
 }

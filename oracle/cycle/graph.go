@@ -31,13 +31,14 @@ type Arc struct {
 // Node is a transaction: what leads from it, and to it, in the order in which it was drawn.
 type Node struct{ Out, In []Arc }
 
-// visited says where searches met a node.
+// visited says in which states a search met a node.
 type visited struct {
-	end          uint64            // when it ended
-	ahead, back  uint32            // epochs of the last search that reached it from the beginning of the walk, and from its end
-	begins, ends uint8             // the states in which these reached it, a bit each
-	hops         [maxStates]uint32 // by state: how many hops there are to the end
+	epoch  uint32 // of the last search that met it
+	states uint8  // a bit each
 }
+
+// hops are by state how many hops there are from a node to the end of a walk.
+type hops [maxStates]uint32
 
 // Graph is a graph of dependencies. It has one owner.
 type Graph struct {
@@ -47,17 +48,21 @@ type Graph struct {
 	// Far counts the searches that ended at their limit and had found nothing till then.
 	Far int
 
-	met         []visited // by the number of the node
-	mark        uint32    // epoch of searches
-	ahead, back []visit   // queues of walk
-	near        int       // maxNear
-	spent       int       // visits of all searches without a bound of their own
-	grant       int       // maxSpent
+	// By the number of the node. Searches read the first ones most.
+	begins, ends []visited // by the search from the beginning of a walk, and by that from its end
+	left         []hops
+	ended        []uint64 // when it ended
+
+	mark        uint32  // epoch of searches
+	ahead, back []visit // queues of walk
+	near        int     // maxNear
+	spent       int     // visits of all searches without a bound of their own
+	grant       int     // maxSpent
 }
 
 // New makes a graph with room for so many nodes.
 func New(nodes int) *Graph {
-	return &Graph{Nodes: make([]Node, 0, nodes), met: make([]visited, 0, nodes), near: maxNear, grant: maxSpent}
+	return &Graph{Nodes: make([]Node, 0, nodes), begins: make([]visited, 0, nodes), ends: make([]visited, 0, nodes), left: make([]hops, 0, nodes), ended: make([]uint64, 0, nodes), near: maxNear, grant: maxSpent}
 }
 
 // Limit sets how many visits the first search for a cycle may take, and how many all searches together are granted, for tests.
@@ -71,7 +76,8 @@ const (
 
 // Add adds a transaction, which ended at this time, and gives its number.
 func (g *Graph) Add(end uint64) uint32 {
-	g.Nodes, g.met = append(g.Nodes, Node{}), append(g.met, visited{end: end})
+	g.Nodes, g.begins, g.ends = append(g.Nodes, Node{}), append(g.begins, visited{}), append(g.ends, visited{})
+	g.left, g.ended = append(g.left, hops{}), append(g.ended, end)
 	return uint32(len(g.Nodes) - 1)
 }
 
@@ -94,15 +100,19 @@ func (g *Graph) Keep(keep func(node uint32) bool, number func(old, new uint32)) 
 	kept := 0
 	for i := range g.Nodes {
 		if keep(uint32(i)) {
-			g.Nodes[kept], g.met[kept] = Node{g.Nodes[i].Out[:0], g.Nodes[i].In[:0]}, g.met[i]
+			g.Nodes[kept], g.ended[kept] = Node{g.Nodes[i].Out[:0], g.Nodes[i].In[:0]}, g.ended[i]
 			number(uint32(i), uint32(kept))
 			kept++
 		}
 	}
 	clear(g.Nodes[kept:])
-	g.Nodes, g.met = g.Nodes[:kept], g.met[:kept]
+	g.Nodes, g.ended = g.Nodes[:kept], g.ended[:kept]
+	clear(g.begins) // who stays has another number
+	clear(g.ends)
+	g.begins, g.ends, g.left = g.begins[:kept], g.ends[:kept], g.left[:kept]
 	if cap(g.Nodes) > 4*kept {
-		g.Nodes, g.met = append([]Node(nil), g.Nodes...), append([]visited(nil), g.met...)
+		g.Nodes, g.ended = append([]Node(nil), g.Nodes...), append([]uint64(nil), g.ended...)
+		g.begins, g.ends, g.left = make([]visited, kept), make([]visited, kept), make([]hops, kept)
 	}
 }
 

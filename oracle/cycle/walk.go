@@ -158,6 +158,7 @@ type search struct {
 	aheadLevel, backLevel int
 	hops                  uint32 // from the last level of back to the end
 	floor                 uint64 // where no rw may follow, no transaction that ended before this is on a walk
+	within                uint8  // the states, a bit each, in which a walk may be behind its first hop
 }
 
 const (
@@ -185,8 +186,12 @@ func (g *Graph) Look(s uint32, a *Automaton, bound int) (p []Hop, whole bool) {
 			}
 		}
 	}
-	if !g.Backward && bound == Unbounded { // what a bounded search finds depends on what it visits
-		w.floor = g.floorOf(s, a)
+	w.within = 1<<maxStates - 1
+	if bound == Unbounded { // what a bounded search finds depends on what it visits
+		w.within = g.withinOf(s, a)
+		if !g.Backward {
+			w.floor = g.floorOf(s, a)
+		}
 	}
 	for n := range uint8(maxStates) {
 		if a.final[n] {
@@ -220,6 +225,29 @@ func (g *Graph) Look(s uint32, a *Automaton, bound int) (p []Hop, whole bool) {
 	}
 }
 
+// withinOf are the states in which a walk from s may be behind its first hop.
+func (g *Graph) withinOf(s uint32, a *Automaton) (states uint8) {
+	add := func(state uint8) {
+		if state != noState {
+			states |= 1 << state
+		}
+	}
+	for _, x := range g.Nodes[s].Out {
+		for k, behind := a.hops(x.Kinds); k < behind; k++ {
+			add(a.to[a.start][k])
+		}
+	}
+	for before := uint8(0); before != states; {
+		before = states
+		for left := states; left != 0; left &= left - 1 {
+			to := a.to[bits.TrailingZeros8(left)]
+			add(to[0])
+			add(to[1])
+		}
+	}
+	return states
+}
+
 // floorOf is the first end of those to which an rw leads from t; 0 if a walk may begin with another hop. Where each of the other hops leads to
 // one that ended later, all that follows the last rw of a walk from t ended no earlier.
 func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
@@ -229,7 +257,7 @@ func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 			return 0
 		}
 		if x.Kinds&RW != 0 {
-			floor = min(floor, g.met[x.Node].end)
+			floor = min(floor, g.ended[x.Node])
 		}
 	}
 	return floor
@@ -237,8 +265,8 @@ func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 
 // left is how many hops there are from a node to the end, as far as the search from there came; 0: it did not come to it.
 func (w *search) left(node uint32, state uint8) uint32 {
-	if seen := &w.met[node]; seen.back == w.epoch && seen.ends>>state&1 != 0 {
-		return seen.hops[state]
+	if seen := w.Graph.ends[node]; seen.epoch == w.epoch && seen.states>>state&1 != 0 {
+		return w.Graph.left[node][state]
 	}
 	return 0
 }
@@ -258,14 +286,14 @@ func (w *search) advance(short bool) {
 				if state == noState {
 					continue
 				}
-				seen := &w.met[x.Node]
-				if seen.ahead != w.epoch {
-					seen.ahead, seen.begins = w.epoch, 0
+				seen := &w.begins[x.Node]
+				if seen.epoch != w.epoch {
+					*seen = visited{epoch: w.epoch}
 				}
-				if seen.begins>>state&1 != 0 {
+				if seen.states>>state&1 != 0 {
 					continue
 				}
-				seen.begins |= 1 << state
+				seen.states |= 1 << state
 				w.ahead = append(w.ahead, visit{at: x.Node, arc: uint32(n), parent: int32(i), state: state, rw: k == 1})
 				if short && w.left(x.Node, state) == w.hops {
 					w.aheadLevel = from
@@ -280,22 +308,24 @@ func (w *search) advance(short bool) {
 // retreat visits the nodes from which one hop leads to a node in a state.
 func (w *search) retreat(node uint32, state uint8) {
 	for _, x := range w.Nodes[node].In {
-		seen := &w.met[x.Node]
+		seen := &w.Graph.ends[x.Node]
 		for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
 			states := w.into[state][k]
 			if x.Node == w.s {
 				states &= 1 << w.a.start
+			} else {
+				states &= w.within
 			}
-			if seen.back != w.epoch {
-				seen.back, seen.ends = w.epoch, 0
+			if seen.epoch != w.epoch {
+				*seen = visited{epoch: w.epoch}
 			}
-			for states &^= seen.ends; states != 0; states &= states - 1 {
+			for states &^= seen.states; states != 0; states &= states - 1 {
 				p := uint8(bits.TrailingZeros8(states))
-				if w.a.calm[p] && seen.end < w.floor {
+				if w.a.calm[p] && w.ended[x.Node] < w.floor {
 					continue
 				}
-				seen.ends |= 1 << p
-				seen.hops[p] = w.hops + 1
+				seen.states |= 1 << p
+				w.Graph.left[x.Node][p] = w.hops + 1
 				w.back = append(w.back, visit{at: x.Node, state: p})
 			}
 		}

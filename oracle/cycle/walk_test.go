@@ -20,7 +20,7 @@ func (g *Graph) draw(k Kinds, from, to uint32) {
 	if from == to {
 		return
 	}
-	g.Backward = g.Backward || k != RW && g.met[from].end > g.met[to].end
+	g.Backward = g.Backward || k != RW && g.ended[from] > g.ended[to]
 	for i, x := range g.Nodes[from].Out {
 		if x.Node == to {
 			in := slices.IndexFunc(g.Nodes[to].In, func(a Arc) bool { return a.Node == from })

@@ -156,9 +156,10 @@ type search struct {
 	// Of each queue, those from level on are the last level.
 	ahead, back           []visit
 	aheadLevel, backLevel int
-	hops                  uint32 // from the last level of back to the end
-	floor                 uint64 // where no rw may follow, no transaction that ended before this is on a walk
-	within                uint8  // the states, a bit each, in which a walk may be behind its first hop
+	hops                  uint32          // from the last level of back to the end
+	floor                 uint64          // where no rw may follow, no transaction that ended before this is on a walk
+	within                uint8           // the states, a bit each, in which a walk may be behind its first hop
+	ways                  [Row << 1]uint8 // by the kinds of an arc: 1, if a hop may pass it as no rw, and 2, if as rw
 }
 
 const (
@@ -184,6 +185,14 @@ func (g *Graph) Look(s uint32, a *Automaton, bound int) (p []Hop, whole bool) {
 			if to != noState {
 				w.into[to][hop] |= 1 << p
 			}
+		}
+	}
+	for k := range w.ways {
+		if Kinds(k)&a.mask&^RW != 0 {
+			w.ways[k] |= 1
+		}
+		if Kinds(k)&a.mask&RW != 0 {
+			w.ways[k] |= 2
 		}
 	}
 	w.within = 1<<maxStates - 1
@@ -274,19 +283,23 @@ func (w *search) left(node uint32, state uint8) uint32 {
 // advance visits the next level of the search from the beginning. short says that it may end where the sides meet: the first one that meets is the
 // one that is taken.
 func (w *search) advance(short bool) {
-	from := len(w.ahead)
+	from, nodes, begins, to := len(w.ahead), w.Nodes, w.begins, &w.a.to
 	for i := w.aheadLevel; i < from; i++ {
 		at := w.ahead[i]
-		for n, x := range w.Nodes[at.at].Out {
+		for n, x := range nodes[at.at].Out {
 			if x.Node == w.s {
 				continue
 			}
-			for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
-				state := w.a.to[at.state][k]
+			for ways := w.ways[x.Kinds]; ways != 0; ways &= ways - 1 {
+				rw := ways&1 == 0
+				state := to[at.state][0]
+				if rw {
+					state = to[at.state][1]
+				}
 				if state == noState {
 					continue
 				}
-				seen := &w.begins[x.Node]
+				seen := &begins[x.Node]
 				if seen.epoch != w.epoch {
 					*seen = visited{epoch: w.epoch}
 				}
@@ -294,7 +307,7 @@ func (w *search) advance(short bool) {
 					continue
 				}
 				seen.states |= 1 << state
-				w.ahead = append(w.ahead, visit{at: x.Node, arc: uint32(n), parent: int32(i), state: state, rw: k == 1})
+				w.ahead = append(w.ahead, visit{at: x.Node, arc: uint32(n), parent: int32(i), state: state, rw: rw})
 				if short && w.left(x.Node, state) == w.hops {
 					w.aheadLevel = from
 					return
@@ -307,28 +320,44 @@ func (w *search) advance(short bool) {
 
 // retreat visits the nodes from which one hop leads to a node in a state.
 func (w *search) retreat(node uint32, state uint8) {
+	ends := w.Graph.ends
+	into := w.into[state]
 	for _, x := range w.Nodes[node].In {
-		seen := &w.Graph.ends[x.Node]
-		for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
-			states := w.into[state][k]
-			if x.Node == w.s {
-				states &= 1 << w.a.start
-			} else {
-				states &= w.within
-			}
-			if seen.epoch != w.epoch {
-				*seen = visited{epoch: w.epoch}
-			}
-			for states &^= seen.states; states != 0; states &= states - 1 {
-				p := uint8(bits.TrailingZeros8(states))
-				if w.a.calm[p] && w.ended[x.Node] < w.floor {
-					continue
-				}
-				seen.states |= 1 << p
-				w.Graph.left[x.Node][p] = w.hops + 1
-				w.back = append(w.back, visit{at: x.Node, state: p})
-			}
+		states := uint8(0)
+		if ways := w.ways[x.Kinds]; ways == 1 {
+			states = into[0]
+		} else if ways == 2 {
+			states = into[1]
+		} else if ways == 3 {
+			w.enter(ends, x.Node, into[0])
+			states = into[1]
 		}
+		w.enter(ends, x.Node, states)
+	}
+}
+
+// enter visits a node from which a hop leads on in some states.
+func (w *search) enter(ends []visited, node uint32, states uint8) {
+	if node == w.s {
+		states &= 1 << w.a.start
+	} else {
+		states &= w.within
+	}
+	if states == 0 {
+		return
+	}
+	seen := &ends[node]
+	if seen.epoch != w.epoch {
+		*seen = visited{epoch: w.epoch}
+	}
+	for states &^= seen.states; states != 0; states &= states - 1 {
+		p := uint8(bits.TrailingZeros8(states))
+		if w.a.calm[p] && w.ended[node] < w.floor {
+			continue
+		}
+		seen.states |= 1 << p
+		w.Graph.left[node][p] = w.hops + 1
+		w.back = append(w.back, visit{at: node, state: p})
 	}
 }
 

@@ -32,6 +32,7 @@ type exact struct {
 	places   []uint32 // of the row's versions in their order
 	sorted   []uint32 // the versions by their places
 	states   []standing
+	last     int     // the last place that a committed transaction wrote so far
 	next     []int32 // of each fact: the next reader of its version; none: -1
 	lost     []bool  // of each fact that reads: a later current read takes its place
 	own      []bool  // of each fact that reads: it is the transaction's own version
@@ -156,7 +157,7 @@ func (x *exact) place() bool {
 	x.epoch++
 	w := x.row
 	n := len(w.versions)
-	x.sorted, x.places, x.states = x.sorted[:0], slices.Grow(x.places[:0], n)[:n], x.states[:0]
+	x.sorted, x.places, x.states, x.last = x.sorted[:0], slices.Grow(x.places[:0], n)[:n], x.states[:0], -1
 	inOrder := true
 	for i := range w.versions {
 		inOrder = inOrder && (i == 0 || w.versions[i-1].order < w.versions[i].order)
@@ -240,6 +241,7 @@ func (x *exact) register(from, behind int) {
 				x.why = "a version was written twice"
 			}
 			v.writer, v.fact, v.live = f.txn, int32(i), true
+			x.last = max(x.last, int(x.places[w.of[i]]))
 			if w.replaces(i) {
 				x.join(int32(x.places[w.of[i-1]]), int32(x.places[w.of[i]]))
 			}
@@ -303,7 +305,7 @@ func (x *exact) rolledBack(from, behind int) {
 
 // installed is the next version behind place k of another writer than that one's; -1: there is none.
 func (x *exact) installed(k int) int {
-	for j := x.after(k); j >= 0; j = x.after(j) {
+	for j := x.after(k); j >= 0 && j <= x.last; j = x.after(j) {
 		if v := &x.states[j]; v.live && !v.inter && v.writer != x.states[k].writer {
 			return j
 		}

@@ -100,12 +100,20 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, ordered b
 	return j, err
 }
 
-// keepingGarbage is the garbage collector's percentage while a checker keeps everything: the heap grows, and a collection finds little.
-const keepingGarbage = 200
+// keepingGarbage is the garbage collector's percentage while a checker keeps everything: the heap grows, and a collection finds little. sievingGarbage is
+// that while a sieve has numbers in arrays, which take much room, and in which a collection looks for nothing.
+const (
+	keepingGarbage = 200
+	sievingGarbage = 60
+)
 
 // judgeAll is judgeOnce with a checker that keeps everything.
 func judgeAll(inputs []input, opts isolation.Options, warn func(string), follow follower) (*isolation.Checker, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(keepingGarbage))
+	percent := keepingGarbage
+	if opts.Walks != nil {
+		percent = sievingGarbage
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
 	return judgeOnce(inputs, opts, true, warn, follow)
 }
@@ -125,6 +133,7 @@ const searchFrom = 256
 // judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything; of many, those
 // alone that are part of what the sieve found. If they are most of all, and it did not search, it judges nothing, and gives no checker.
 func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered bool, warn func(string)) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(sievingGarbage))
 	var s *sieve.Sieve
 	var warnings []string
 	none := opts

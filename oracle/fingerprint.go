@@ -17,9 +17,17 @@ func (f *Finding) Fingerprint() string {
 		return f.fingerprint()
 	}
 	parts := make([]string, len(f.Edges))
+	known := map[[2]string]string{} // a long cycle has few texts
+	shape := func(txn, n int) string {
+		of := [2]string{f.Transactions[txn].Engine, f.sql(txn, n)}
+		if _, ok := known[of]; !ok {
+			known[of] = f.shape(txn, n)
+		}
+		return known[of]
+	}
 	for i, e := range f.Edges {
 		parts[i] = strings.Join([]string{string(e.Kind), e.Row.Table,
-			f.shape(e.From, e.FromStatement), f.shape(e.To, e.ToStatement)}, "\x00")
+			shape(e.From, e.FromStatement), shape(e.To, e.ToStatement)}, "\x00")
 	}
 	least := ""
 	for i := range parts {

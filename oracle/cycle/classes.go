@@ -14,9 +14,9 @@ const maxNear = 256
 // would take a time that grows with the square of the history's length. So there is a limit to what they visit: once maxSpent visits and as many
 // as freeVisits for each transaction are spent, one search ends after maxFar visits, and Graph.Far counts it if it found nothing till then.
 const (
-	maxSpent   = 1 << 25
+	maxSpent   = 1 << 23
 	freeVisits = 16
-	maxFar     = 1024
+	maxFar     = 256
 )
 
 // far is how many visits the next search may take, behind so many transactions.

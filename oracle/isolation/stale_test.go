@@ -109,7 +109,7 @@ func TestFar(t *testing.T) {
 	for _, test := range []struct{ length, grant, found, far int }{
 		{2000, cycle.DefaultGrant, 1, 0},
 		{2000, -1 << 30, 0, 1},
-		{250, -1 << 30, 1, 0},
+		{100, -1 << 30, 1, 0},
 	} {
 		c := New(Options{Keep: -1, Levels: true})
 		c.paths.Limit(cycle.DefaultNear, test.grant)

@@ -45,30 +45,33 @@ func (m *Meeting) order(g *graph) {
 	counts := func(n uint32) bool {
 		return g.counts(n) && (t.is[n]&committed != 0 || m.limbo && t.is[n]&limbo != 0)
 	}
-	last := map[uint32]uint32{}
-	for _, n := range t.ended {
-		if !counts(n) {
-			continue
-		}
-		if p, ok := last[t.session[n]]; ok {
+	list := slices.DeleteFunc(slices.Clone(t.ended), func(n uint32) bool { return !counts(n) })
+	last, begun := slices.Repeat([]uint32{none}, len(t.recorders)), true
+	for _, n := range list {
+		if p := last[t.session[n]]; p != none {
 			g.edge(p, n)
+			begun = begun && t.from[p] <= t.from[n]
 		}
 		last[t.session[n]] = n
 	}
-	// Levels order the transactions of a session by their beginnings.
-	list := slices.DeleteFunc(slices.Clone(t.ended), func(n uint32) bool { return !counts(n) })
-	slices.SortStableFunc(list, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(t.session[a], t.session[b]), cmp.Compare(t.from[a], t.from[b]))
-	})
-	for i := 1; i < len(list); i++ {
-		if t.session[list[i-1]] == t.session[list[i]] {
-			g.edge(list[i-1], list[i])
+	if !begun { // levels order the transactions of a session by their beginnings
+		by := slices.Clone(list)
+		slices.SortStableFunc(by, func(a, b uint32) int {
+			return cmp.Or(cmp.Compare(t.session[a], t.session[b]), cmp.Compare(t.from[a], t.from[b]))
+		})
+		for i := 1; i < len(by); i++ {
+			if t.session[by[i-1]] == t.session[by[i]] {
+				g.edge(by[i-1], by[i])
+			}
 		}
 	}
 	recorder := func(n uint32) int { return t.recorders[t.session[n]] }
-	slices.SortStableFunc(list, func(a, b uint32) int {
+	inTime := func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(recorder(a), recorder(b)), cmp.Compare(t.to[a], t.to[b]))
-	})
+	}
+	if !slices.IsSortedFunc(list, inTime) {
+		slices.SortStableFunc(list, inTime)
+	}
 	for i := 0; i < len(list); {
 		k := i
 		for k < len(list) && recorder(list[k]) == recorder(list[i]) {

@@ -211,6 +211,9 @@ func (s *Sieve) context(r *Result, in []bool) {
 	if some {
 		more := make([]bool, len(in))
 		for _, p := range s.parts {
+			if !s.named && !s.images && !s.inserts && !s.rough {
+				break // each tells all that is said of it
+			}
 			p.context(s.images, func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })
 		}
 		if s.opts.Ordered {

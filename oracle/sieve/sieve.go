@@ -78,6 +78,7 @@ type Sieve struct {
 	pending bool // some transactions' writes were told late
 	named   bool // accesses say what people know rows by
 	images  bool // or what was in them
+	rough   bool // or not all tell the places of versions
 	inserts bool // INSERTs wrote versions without saying what they replaced
 
 	loose int // writes of committed transactions whose place among the versions of the row is not told
@@ -518,6 +519,7 @@ func (s *Sieve) keep(a *access, version uint64, f fact) {
 		f.flags |= fNamed
 		s.named = true
 	}
+	s.rough = s.rough || f.order == 0 || a.key == 0
 	row := a.row(version)
 	if s.part == nil {
 		s.parts[(row>>40)%uint64(len(s.parts))].add(row, a.key != 0, f)

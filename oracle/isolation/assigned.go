@@ -326,6 +326,9 @@ func behindMixed(c *Checker, v *version, r reader) {
 
 // followed draws the edges from a read of v to the writers of what comes behind it.
 func followed(c *Checker, r reader, v *version) {
+	if c.told {
+		return
+	}
 	n := v.nextInstalled()
 	if n == nil {
 		return

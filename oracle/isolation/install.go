@@ -340,6 +340,9 @@ func (c *Checker) writeEdges(v *version) {
 		c.dirtyReads(anomaly.G1b, v)
 		return
 	}
+	if c.told {
+		return
+	}
 	orderedBehind(c, v)
 	before := orderedBefore(c, v)
 	if v.row == nil || v.order == 0 {

@@ -60,9 +60,6 @@ func forms(self, program, base, tmp string, n, rounds int) error {
 			binary bool
 			stale  int
 		}{{"JSON", false, 0}, {"binary", true, 0}, {"JSON", false, staleShare}, {"binary", true, staleShare}} {
-			if form.stale > 0 && k > maxStale {
-				continue
-			}
 			path := filepath.Join(tmp, "form")
 			if err := writeForm(path, k, form.binary, form.stale); err != nil {
 				return err
@@ -106,9 +103,6 @@ func load() string {
 	first, _, _ := strings.Cut(string(b), " ")
 	return cmp.Or(first, "not known")
 }
-
-// maxStale is the longest history with stale reads that is measured: their checking keeps all transactions in memory.
-const maxStale = 100_000
 
 // measure runs a program and gives its processor time and peak memory in MiB. Exit status 1 says that something was found.
 func measure(program string, args ...string) (cpu time.Duration, peak int64, err error) {

@@ -1,0 +1,177 @@
+package sieve
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"wirecheck/oracle/cycle"
+)
+
+// Walks are the cycles that a sieve found itself, and the edges that it looked for them in.
+type Walks struct {
+	txns  *txns
+	first []uint32 // of each transaction: its edges in edges
+	edges []edge
+	by    map[uint64][]cycle.Walk
+	far   int
+	in    ids
+}
+
+// walks gives the cycles of a plain history.
+func (s *Sieve) walks(x *exact) *Walks {
+	w := x.walks()
+	has := func(n uint32) bool { return w.in.has(s.txns.id[n]) }
+	for n, is := range x.in {
+		if is && s.txns.is[n]&special != 0 {
+			w.in.add(s.txns.id[n])
+		}
+	}
+	var more []uint32
+	for _, r := range s.parts {
+		if s.named || s.images || s.inserts || x.rough {
+			r.context(s.images, has, func(n uint32) { more = append(more, n) })
+		}
+	}
+	for _, n := range more {
+		w.in.add(s.txns.id[n])
+	}
+	return w
+}
+
+// walks searches the edges as the Checker would: each time that a transaction ends, for the cycles that it completes.
+func (x *exact) walks() *Walks {
+	n := len(x.in)
+	w := &Walks{txns: x.txns, first: make([]uint32, n+1), edges: make([]edge, x.drawn.len()), by: map[uint64][]cycle.Walk{}, in: ids{most: 4*uint64(n) + 4096}}
+	nodes, out, into := 0, make([]uint32, n), make([]uint32, n)
+	for _, d := range x.drawn.all {
+		w.first[d.by+1]++
+		from, to := d.by, d.other
+		if !d.leaves {
+			from, to = to, from
+		}
+		out[from]++
+		into[to]++
+	}
+	for i := range n {
+		w.first[i+1] += w.first[i]
+		if x.in[i] {
+			nodes++
+		}
+	}
+	next := slices.Clone(w.first[:n])
+	for _, d := range x.drawn.all {
+		w.edges[next[d.by]] = d.edge
+		next[d.by]++
+	}
+	x.drawn = pile[draft]{}
+	g := cycle.New(nodes)
+	of, back := make([]uint32, n), make([]uint32, 0, nodes)
+	arcs := make([]cycle.Arc, 2*len(w.edges))
+	room := func(most uint32) []cycle.Arc {
+		r := arcs[:0:most]
+		arcs = arcs[most:]
+		return r
+	}
+	for i := range n {
+		if x.in[i] {
+			of[i] = g.Add(uint64(x.ends[i]))
+			g.Nodes[of[i]] = cycle.Node{Out: room(out[i]), In: room(into[i])}
+			back = append(back, uint32(i))
+		}
+	}
+	type place struct{ mark, out, in uint32 }
+	leaves, comes := make([]place, n), make([]place, n)
+	begun := 0
+	for end, t := range x.txns.ended {
+		for begun < n && int(x.txns.began[begun]) <= end {
+			begun++
+		}
+		list := w.edges[w.first[t]:w.first[t+1]]
+		if len(list) == 0 {
+			continue
+		}
+		if !slices.IsSortedFunc(list, byAccess) {
+			slices.SortStableFunc(list, byAccess)
+		}
+		for i := range list {
+			e := &list[i]
+			from, to, p := of[t], of[e.other], &leaves[e.other]
+			if !e.leaves {
+				from, to, p = to, from, &comes[e.other]
+			}
+			g.Backward = g.Backward || e.kind != cycle.RW && e.leaves
+			if p.mark != uint32(end)+1 {
+				p.mark = uint32(end) + 1
+				p.out, p.in = g.Join(from, to, e.kind)
+				continue
+			}
+			g.Set(from, p.out, to, p.in, g.Nodes[from].Out[p.out].Kinds|e.kind)
+		}
+		if s := of[t]; len(g.Nodes[s].In) > 0 && len(g.Nodes[s].Out) > 0 {
+			found, _ := g.Through(s, cycle.Data, begun)
+			for _, f := range found {
+				w.add(t, f, g, back, x)
+			}
+		}
+	}
+	w.far = g.Far
+	return w
+}
+
+func byAccess(a, b edge) int { return cmp.Compare(a.nth, b.nth) }
+
+// add adds a cycle that transaction t completed.
+func (w *Walks) add(t uint32, f cycle.Found, g *cycle.Graph, back []uint32, x *exact) {
+	walk := cycle.Walk{Class: f.Class}
+	for _, h := range f.Hops {
+		from, to := back[h.From], back[g.To(h)]
+		by, leaves, other := from, true, to
+		if x.ends[to] > x.ends[from] {
+			by, leaves, other = to, false, from
+		}
+		st := cycle.Step{Txn: w.txns.id[from], RW: h.RW}
+		for _, e := range w.edges[w.first[by]:w.first[by+1]] {
+			if e.other != other || e.leaves != leaves {
+				continue
+			}
+			if !leaves {
+				e.mine, e.his = e.his, e.mine
+			}
+			st.Edges = append(st.Edges, cycle.Edge{Kind: e.kind, Over: e.over, From: e.mine, To: e.his})
+		}
+		w.in.add(w.txns.id[from])
+		walk.Steps = append(walk.Steps, st)
+	}
+	id := w.txns.id[t]
+	w.by[id] = append(w.by[id], walk)
+}
+
+// Of gives the cycles that a transaction completed.
+func (w *Walks) Of(txn uint64) []cycle.Walk { return w.by[txn] }
+
+// Far counts the searches that ended at their limit and had found nothing till then.
+func (w *Walks) Far() int { return w.far }
+
+// Has reports whether a transaction is part of what is reported, or tells what is said of it: these are the ones that a Checker has to be given.
+func (w *Walks) Has(txn uint64) bool { return w.in.has(txn) }
+
+// Dependencies gives all edges in the order in which they were drawn.
+func (w *Walks) Dependencies() iter.Seq[cycle.Dependency] {
+	return func(yield func(cycle.Dependency) bool) {
+		for _, t := range w.txns.ended {
+			for _, e := range w.edges[w.first[t]:w.first[t+1]] {
+				d := cycle.Dependency{From: w.txns.id[t], To: w.txns.id[e.other], Kind: e.kind, Old: e.old, New: e.new, FromStatement: int32(e.mySt), ToStatement: int32(e.hisS)}
+				if !e.leaves {
+					d.From, d.To, d.FromStatement, d.ToStatement = d.To, d.From, d.ToStatement, d.FromStatement
+				}
+				if e.over {
+					d.Old = 0 // of the row's order it would leave a part out
+				}
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -85,8 +85,9 @@ func (s *Sieve) Judge() *Result {
 	}
 	if s.opts.Order {
 		r.Order = s.order(g)
-		s.parts = nil // its facts are not needed any more
 	}
+	s.parts = nil // its facts are not needed any more, nor is what is said of transactions for the sake of rows
+	s.txns.tokens, s.txns.token, s.txns.tables, s.txns.began = index{}, nil, nil, nil
 	return r
 }
 

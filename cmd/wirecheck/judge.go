@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -150,7 +151,9 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 	var r *sieve.Result
 	if err == nil {
 		r = s.Judge()
-		s = nil // what it takes in memory is not needed any more
+		if s = nil; ordered {
+			runtime.GC() // what it takes in memory is not needed any more, and the proof takes as much
+		}
 	}
 	if err != nil || r.All == "" && r.Suspects == 0 {
 		for _, text := range warnings {

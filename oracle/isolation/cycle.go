@@ -186,7 +186,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 func (c *Checker) search(session uint64) {
 	if c.told {
 		for _, w := range c.opts.Walks(c.hand.id) {
-			c.report(c.walk(w), w.Class, "", edgeData, session)
+			c.report(stepsOf(c, w), w.Class, "", edgeData, session)
 		}
 	}
 	if len(c.edges) == 0 {
@@ -243,8 +243,8 @@ func (g *graph) steps(hops []cycle.Hop) (p []step) {
 	return p
 }
 
-// walk makes the steps of a cycle that another one found.
-func (c *Checker) walk(w cycle.Walk) []step {
+// stepsOf makes the steps of a cycle that another one found.
+func stepsOf(c *Checker, w cycle.Walk) []step {
 	p := make([]step, len(w.Steps))
 	for i, s := range w.Steps {
 		l := &link{from: c.walked[s.Txn], to: c.walked[w.Steps[(i+1)%len(w.Steps)].Txn]}

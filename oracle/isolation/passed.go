@@ -39,7 +39,7 @@ func passAccesses(c *Checker, t *txn, e *history.Event) {
 			tb.seen++
 			if a.Op.Writes() {
 				t.wrote = true
-				c.assigns(tb, t, e)
+				assigns(c, tb, t, e)
 			}
 			t.apart(&c.coverage, a, tb, e.CurrentRead)
 		}
@@ -59,7 +59,7 @@ const (
 )
 
 // assigns notes the columns that a statement assigns in a table.
-func (c *Checker) assigns(tb *table, t *txn, e *history.Event) {
+func assigns(c *Checker, tb *table, t *txn, e *history.Event) {
 	a := &tb.assigned
 	if a.commutes || e.Verb != "update" && e.Verb != "insert" || e.Error != nil || len(e.SQL) >= maxText {
 		return

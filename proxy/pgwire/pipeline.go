@@ -102,7 +102,7 @@ func (p *pipeline) idle(status byte) bool {
 }
 
 // settled reports whether the server has answered all, so that it has told all settings that it reports.
-func (p *pipeline) settled() bool {
+func settled(p *pipeline) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.open && p.queue.empty() && !p.ignoring

@@ -173,9 +173,9 @@ func (c *clientHalf) query(f frame) error {
 	if own, q := asked(c, sql); q != nil && !q.Param {
 		sql, body = own, []byte(own+"\x00")
 	}
-	settled := c.pipeline.settled()
+	quiet := settled(c.pipeline)
 	script, _, err := c.complete(firm(c, ""), func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
-		facts.UTC = facts.UTC && settled
+		facts.UTC = facts.UTC && quiet
 		return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
 	})
 	if err != nil {

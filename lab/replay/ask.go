@@ -48,9 +48,12 @@ func tells(results []trace.Result) bool {
 	return len(results) == 1 && (results[0].Digest != "" || results[0].Count > 0)
 }
 
-// again puts a step that is done back, if its answer differs from the trace's and a commit is still to come that it overlapped; it reports whether it did.
+// again puts a step that is done back, if its answer differs from the trace's and a commit that it overlapped is still to come, or came while it was with
+// the server; it reports whether it did.
 func (k *pacer) again(s *Step) bool {
-	if !s.asks || s.failed() || !k.overlaps(s) {
+	missed := s.missed
+	s.missed = false
+	if !s.asks || s.failed() || !missed && !k.overlaps(s) {
 		return false
 	}
 	if kind, _, _, _ := k.compare.differ(s); kind != DivergedRows && kind != DivergedCount {
@@ -59,7 +62,9 @@ func (k *pacer) again(s *Step) bool {
 	if s.asked == 0 {
 		k.result.Asked++
 	}
-	s.asked = k.ended + 1
+	if s.asked = k.ended; !missed {
+		s.asked++
+	}
 	k.pending = slices.Insert(k.pending, 0, s)
 	return true
 }

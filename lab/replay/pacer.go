@@ -413,6 +413,9 @@ func (k *pacer) took(o outcome) {
 	k.quiet, k.looked = time.Now(), time.Time{}
 	if o.step.ends && o.step.Statement != nil {
 		k.ended++
+		for _, other := range k.flight {
+			other.step.missed = other.step.missed || other.step.asks && o.step.shows(other.step)
+		}
 	}
 	if !k.again(o.step) {
 		k.finish(o.step)

@@ -146,7 +146,8 @@ type Step struct {
 	inside bool  // it was in a transaction when it began
 	early  bool  // what it sees is as old as its beginning
 	asks   bool  // it can be sent again until its answer is the trace's
-	asked  int   // it was sent, its answer was another one, and it is to be sent again: 1 and how many transactions had ended by then
+	asked  int   // it was sent, its answer was another one, and it is to be sent again when so many transactions have ended
+	missed bool  // a commit that it overlapped came while it was with the server
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
 	verbs  []statement.Statement

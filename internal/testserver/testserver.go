@@ -90,7 +90,8 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	return servers.postgres.get(t, postgres.Start, engine.Options{
-		TLS: true,
+		TLS:      true,
+		Settings: map[string]string{"max_connections": "500"}, // for tests that run side by side
 		Users: []engine.User{
 			{Name: App, Password: AppPassword},
 			{Name: AppMD5, Password: AppPassword, Method: "md5"},
@@ -105,7 +106,8 @@ func Postgres(t testing.TB) *Server {
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	return servers.mariadb.get(t, mariadb.Start, engine.Options{
-		TLS: true,
+		TLS:      true,
+		Settings: map[string]string{"max_connections": "1000"},
 		Users: []engine.User{
 			{Name: App, Password: AppPassword},
 			{Name: AppEd25519, Password: AppPassword, Method: "ed25519"},

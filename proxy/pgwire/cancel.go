@@ -20,9 +20,9 @@ import (
 // connection, and few stay to hear of it. One for another session may have lost its way to the proxy of that session, or be made up: it takes one of a few turns.
 type cancels struct {
 	mu       sync.Mutex
-	sessions map[uint32]*target // by the server's numbers of the sessions of this proxy
-	waiting  int                // requests for other sessions that wait for a turn
-	turns    *semaphore.Weighted
+	sessions map[uint32]*target  // by the server's numbers of the sessions of this proxy
+	room     *semaphore.Weighted // for requests for other sessions
+	turns    *semaphore.Weighted // of those
 	together singleflight.Group
 }
 
@@ -42,7 +42,7 @@ const (
 var errStrangers = errors.New("too many cancel requests for sessions that this proxy does not know")
 
 func newCancels() *cancels {
-	return &cancels{sessions: make(map[uint32]*target), turns: semaphore.NewWeighted(strangersAtOnce)}
+	return &cancels{sessions: make(map[uint32]*target), room: semaphore.NewWeighted(strangersAtOnce + strangersWaiting), turns: semaphore.NewWeighted(strangersAtOnce)}
 }
 
 // began says that the server has given a session of this proxy its number. The caller calls ended when the session has ended.
@@ -87,29 +87,15 @@ func (c *cancels) send(ctx context.Context, raw []byte, forward func() error) er
 
 // stranger has a request for a session that is not known sent when it is its turn.
 func (c *cancels) stranger(ctx context.Context, forward func() error) error {
-	if !c.turns.TryAcquire(1) {
-		if !c.wait(1) {
-			return errStrangers
-		}
-		err := c.turns.Acquire(ctx, 1)
-		c.wait(-1)
-		if err != nil {
-			return err
-		}
+	if !c.room.TryAcquire(1) {
+		return errStrangers
+	}
+	defer c.room.Release(1)
+	if err := c.turns.Acquire(ctx, 1); err != nil {
+		return err
 	}
 	defer c.turns.Release(1)
 	return forward()
-}
-
-// wait adds to the requests that wait for a turn, if there is room for them.
-func (c *cancels) wait(n int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waiting+n > strangersWaiting {
-		return false
-	}
-	c.waiting += n
-	return true
 }
 
 // cancel forwards a CancelRequest. The server answers by closing the connection when it has done what it could

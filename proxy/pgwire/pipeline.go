@@ -98,15 +98,18 @@ func (p *pipeline) observed() bool {
 func (p *pipeline) idle(status byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.events.tracker != nil
+	return p.status == status && answered(p) && p.events.tracker != nil
 }
 
 // settled reports whether the server has answered all, so that it has told all settings that it reports.
 func settled(p *pipeline) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.open && p.queue.empty() && !p.ignoring
+	return answered(p)
 }
+
+// answered reports whether the server has answered all that was sent. p.mu is held.
+func answered(p *pipeline) bool { return !p.open && p.queue.empty() && !p.ignoring }
 
 // alone reports whether everything that was sent before or behind an entry is answered.
 func (p *pipeline) alone(e *entry) bool {
@@ -148,7 +151,7 @@ func (p *pipeline) drain() {
 func (p *pipeline) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.draining || p.leaving || p.status != 'I' || p.open || !p.queue.empty() || p.ignoring {
+	if !p.draining || p.leaving || p.status != 'I' || !answered(p) {
 		return
 	}
 	p.leaving = true

@@ -74,15 +74,15 @@ func (k Kind) canonical(s string) (string, bool) {
 		t, ok2 := clock(s[11:])
 		return day + " " + t, ok1 && ok2
 	case Local:
-		at := len(s)
-		if zoned(s) {
-			_, at, _ = zone(s)
+		if _, at, ok := zone(s); ok {
+			s = s[:at]
 		}
-		return Timestamp.canonical(midnight(s[:at]))
+		return Timestamp.canonical(midnight(s))
 	case Instant:
 		return instant(s)
 	case Universal:
-		if s = midnight(s); !zoned(s) {
+		s = midnight(s)
+		if _, _, ok := zone(s); !ok {
 			s += "Z"
 		}
 		return instant(s)
@@ -176,9 +176,6 @@ func zone(s string) (offset, at int, ok bool) {
 	}
 	return offset, at, true
 }
-
-// zoned reports whether an offset stands behind a date and a time.
-func zoned(s string) bool { _, _, ok := zone(s); return ok }
 
 // midnight is a date alone as PostgreSQL reads it where it wants a time of day, too.
 func midnight(s string) string {

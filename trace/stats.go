@@ -353,10 +353,11 @@ type sketch struct {
 
 func (k *sketch) add(v int64) {
 	k.n++
-	k.count[bucket(v)]++
+	k.count[Bucket(v)]++
 }
 
-func bucket(v int64) int {
+// Bucket is the number of a duration's bucket. There are 16 for each power of two, in their order.
+func Bucket(v int64) int {
 	if v < 16 {
 		return int(max(v, 0))
 	}
@@ -371,13 +372,17 @@ func (k *sketch) quantile(q float64) int64 {
 	left := int(q * float64(k.n-1))
 	for i, n := range k.count {
 		if left -= int(n); left < 0 {
-			if i < 16 {
-				return int64(i)
-			}
-			e := i/16 + 3
-			low := int64(16+i%16) << (e - 4)
-			return low + 1<<(e-4)/2
+			return Middle(i)
 		}
 	}
 	return 0
+}
+
+// Middle is the duration in the middle of a bucket: none of the bucket's differs from it by more than 1/32.
+func Middle(bucket int) int64 {
+	if bucket < 16 {
+		return int64(bucket)
+	}
+	e := bucket/16 + 3
+	return int64(16+bucket%16)<<(e-4) + 1<<(e-4)/2
 }

@@ -3,10 +3,11 @@ package replay
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
+
+	"wirecheck/trace"
 )
 
 // Latency is how long the statements of one shape took, in the trace and in the replay.
@@ -73,16 +74,10 @@ func (l latencies) list(most int) []Latency {
 	return list[:min(len(list), most)]
 }
 
-// spread counts durations by their first bits: sixteen steps from each power of two to the next.
+// spread counts durations by their buckets (trace.Bucket). There are many of them, each of which has few.
 type spread map[int]int
 
-const stepBits = 4
-
-func (s spread) add(d time.Duration) {
-	n := uint64(max(d, 1))
-	shift := max(bits.Len64(n)-1-stepBits, 0)
-	s[shift<<(stepBits+1)|int(n>>shift)]++
-}
+func (s spread) add(d time.Duration) { s[trace.Bucket(int64(max(d, 1)))]++ }
 
 func (s spread) count() (n int) {
 	for _, c := range s {
@@ -103,9 +98,7 @@ func (s spread) times() Times {
 		rest := (all*percent + 99) / 100
 		for _, place := range places {
 			if rest -= s[place]; rest <= 0 {
-				shift := place >> (stepBits + 1)
-				first := time.Duration(place&(1<<(stepBits+1)-1)) << shift
-				return first + time.Duration(1)<<shift/2 // the middle of its step
+				return time.Duration(trace.Middle(place))
 			}
 		}
 		return 0

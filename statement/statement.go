@@ -67,6 +67,10 @@ type Statement struct {
 	// FOUND_ROWS(), currval, lastval, current_setting, temporary tables where the text tells, EXECUTE, cursors.
 	Variables bool
 
+	// Fixed are the columns that the condition of a SELECT from one table equates with constants, in lower case. True: such a constant may be a
+	// number, which the MySQL family also finds equal to different texts.
+	Fixed map[string]bool
+
 	Addressing Addressing // what Addressed goes by besides Clauses; the dialects set it
 }
 
@@ -352,6 +356,14 @@ func (s *Statement) Cut() (rows int, ok bool) {
 	}
 	rows, err := strconv.Atoi(m[1] + m[2])
 	return rows, err == nil
+}
+
+// Fix notes a column in Fixed.
+func (s *Statement) Fix(column string, number bool) {
+	if s.Fixed == nil {
+		s.Fixed = map[string]bool{}
+	}
+	s.Fixed[strings.ToLower(column)] = number
 }
 
 // Reasons joins the reasons why a statement is volatile, each once, in an order that does not depend on that of the walk.

@@ -69,7 +69,8 @@ type Lab struct {
 	// Numbered lists the columns whose values come from sequences and AUTO_INCREMENT, a row each: the table, the column. Empty: it is not
 	// known which they are.
 	Numbered string
-	// Keys lists the columns of unique keys, a row each: the schema, the table, the key, the column. Empty: they are not known.
+	// Keys lists the columns of unique keys, a row each: the schema, the table, the key, the column. A table with children by inheritance has none: its
+	// keys do not reach them (PostgreSQL manual, 5.10.1). Empty: they are not known.
 	Keys string
 	// Pin begins a transaction that keeps the server from clearing away row versions that nobody needs any more, which it does at
 	// moments of its own choosing; COMMIT ends it. Empty: that shows in nothing that a scenario sees.

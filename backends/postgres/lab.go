@@ -71,7 +71,7 @@ func Lab() engine.Lab {
 		Keys: `SELECT n.nspname, c.relname, i.indexrelid, a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
 			JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 			JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
-			WHERE c.oid >= 16384 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY 1, 2, 3, 4`,
+			WHERE c.oid >= 16384 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT (c.relkind = 'r' AND c.relhassubclass) ORDER BY 1, 2, 3, 4`,
 		Fingerprint: func(ctx context.Context, c engine.Conn) (string, error) {
 			rows, err := engine.Query(ctx, c, "EXECUTE wirecheck_fingerprint")
 			if err != nil {

@@ -124,23 +124,25 @@ func expect(t *testing.T, a *explore.Advice, want map[string]expectation) {
 	}
 }
 
-// TestAdviseSerial advises on what one session did, one request after the other: a lost update, the near miss that computes in the UPDATE, and a booking of
+// TestAdviseSerial advises on what one session did, one request after the other: a lost update, one of what an ORM reads with LIMIT 1, the near miss that computes in the UPDATE, and a booking of
 // two rooms that would be one room booked twice.
 func TestAdviseSerial(t *testing.T) {
 	t.Parallel()
-	const schema = "CREATE TABLE stock (item INT PRIMARY KEY, n INT);\nCREATE TABLE visits (id INT PRIMARY KEY, n INT);\nCREATE TABLE slot (room INT, hour INT, guest VARCHAR(20));\n" +
-		"INSERT INTO stock VALUES (1, 100);\nINSERT INTO visits VALUES (1, 0);\n"
+	const schema = "CREATE TABLE stock (item INT PRIMARY KEY, n INT);\nCREATE TABLE visits (id INT PRIMARY KEY, n INT);\nCREATE TABLE wallet (owner VARCHAR(20) UNIQUE, n INT);\nCREATE TABLE slot (room INT, hour INT, guest VARCHAR(20));\n" +
+		"INSERT INTO stock VALUES (1, 100);\nINSERT INTO visits VALUES (1, 0);\nINSERT INTO wallet VALUES ('ann', 100), ('bob', 100);\n"
 	var requests [][]string
 	for i, guest := range []string{"Ann", "Bob"} {
 		requests = append(requests,
 			transaction("buy", "SELECT n FROM stock WHERE item = 1", fmt.Sprintf("UPDATE stock SET n = %d WHERE item = 1", 99-i)),
+			transaction("pay", "SELECT t1.owner, t1.n FROM wallet AS t1 WHERE (t1.owner = 'ann') LIMIT 1 OFFSET 0", fmt.Sprintf("UPDATE wallet SET owner = 'ann', n = %d WHERE (wallet.owner = 'ann')", 95-5*i)),
 			transaction("visit", "SELECT n FROM visits WHERE id = 1", "UPDATE visits SET n = n + 1 WHERE id = 1"),
 			transaction("book", fmt.Sprintf("SELECT count(*) FROM slot WHERE room = %d AND hour = 9", i), fmt.Sprintf("INSERT INTO slot (room, hour, guest) VALUES (%d, 9, '%s')", i, guest)))
 	}
+	pay := []string{"n = n - 5 WHERE (wallet.owner = 'ann')", "LIMIT 1 OFFSET 0 FOR UPDATE"}
 	buy := []string{"SET n = n - 1 WHERE item = 1", "SELECT n FROM stock WHERE item = 1 FOR UPDATE"}
 	for engine, want := range map[string]map[string]expectation{
-		"postgres": {"buy": {"lost update", "repeatable read", buy}, "visit": {"", "read committed", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
-		"mariadb": {"buy": {"lost update", "snapshot", buy}, "visit": {"", "read uncommitted", nil},
+		"postgres": {"buy": {"lost update", "repeatable read", buy}, "pay": {"lost update", "repeatable read", pay}, "visit": {"", "read committed", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
+		"mariadb": {"buy": {"lost update", "snapshot", buy}, "pay": {"lost update", "snapshot", pay}, "visit": {"", "read uncommitted", nil},
 			"book": {"write skew", "serializable", []string{"UNIQUE INDEX", "hour = 9 FOR UPDATE"}}},
 	} {
 		t.Run(engine, func(t *testing.T) {

@@ -227,6 +227,9 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	if s.Filled, err = b.NumberedColumns(ctx, side); err != nil {
 		return err
 	}
+	if s.Keys, err = b.UniqueKeys(ctx, side); err != nil {
+		return err
+	}
 	if s.Filled != nil {
 		maps.Copy(s.Filled, g.Counted(r.dialect()))
 	}

@@ -99,14 +99,20 @@ var judges = []Judge{
 	{
 		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
-			counters, err := b.counters(ctx)
+			o := serial.Options{Recent: Recent}
+			err := b.aside(ctx, func(conn engine.Conn) (err error) {
+				if o.Counters, err = b.config.Backend.Lab.NumberedColumns(ctx, conn); err == nil {
+					o.Keys, err = b.config.Backend.Lab.UniqueKeys(ctx, conn)
+				}
+				return err
+			})
 			if err != nil {
 				return schedule.Verdict{}, err
 			}
-			if counters == nil {
+			if o.Counters == nil {
 				return schedule.Verdict{Unknown: "serial does not know " + s.Product}, nil
 			}
-			return serial.Check(ctx, s, stage, serial.Options{Counters: counters, Recent: Recent})
+			return serial.Check(ctx, s, stage, o)
 		},
 	},
 	{

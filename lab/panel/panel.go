@@ -240,14 +240,13 @@ func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 	return r, err
 }
 
-// counters gives the columns that counters fill in the database in which the case was executed; nil if that is not known.
-func (b *Panel) counters(ctx context.Context) (_ map[string]bool, err error) {
+// aside asks the database in which the case was executed, on a connection of its own.
+func (b *Panel) aside(ctx context.Context, ask func(engine.Conn) error) error {
 	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	return b.config.Backend.Lab.NumberedColumns(ctx, conn)
+	return errors.Join(ask(conn), conn.Close())
 }
 
 // closeLimit is how long a server may take to drop a panel's databases.

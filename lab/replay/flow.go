@@ -22,6 +22,7 @@ type Flow struct {
 	Constant string // what is added or put to it
 
 	row, column int
+	back        bool // To writes the value back to the column that it was read from
 }
 
 // String says it for people; steps have the names that a scenario gives them.
@@ -104,7 +105,7 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
 		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l) && !counting.MatchString(u.Steps[c.step].SQL)) && u.addressed(c, to, d) {
 			if kind, constant, ok := flow.Relate(c.value, l.Value); ok && !(c.flag && kind == flow.Plus) { // it is set or taken away, not counted
-				f.Kind, f.Constant = kind, constant
+				f.Kind, f.Constant, f.back = kind, constant, kind == flow.Copy && l.Clause == "set" && c.name == l.Column
 				return f, true
 			}
 		}

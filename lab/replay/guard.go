@@ -12,17 +12,25 @@ import (
 
 // Guarded reports whether a step is an UPDATE whose condition names a column that it sets: SET version = 4 ... AND version = 3, SET used = true ... AND NOT
 // used, SET n = n - 1 ... AND n > 0. Such a condition asks for what the application has read before, or needs; that no row is changed tells the application
-// that it came too late.
+// that it came too late. SET name = 'a' ... AND name = 'a' asks for nothing: it leaves the column as it is.
 func (s *Step) Guarded(d lex.Dialect) bool {
 	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
 		return false
+	}
+	literals := flow.Literals(s.SQL, d)
+	stays := func(column string) bool {
+		return slices.ContainsFunc(literals, func(a flow.Literal) bool {
+			return a.Clause == "set" && strings.EqualFold(a.Column, column) && slices.ContainsFunc(literals, func(b flow.Literal) bool {
+				return b.Clause == "where" && a.Column == b.Column && flow.Same(a.Value, b.Value)
+			})
+		})
 	}
 	for t := range lex.Tokens(s.verbs[0].Clauses.Where, d) {
 		if t.Kind != lex.Word && t.Kind != lex.Name {
 			continue
 		}
 		name := strings.Trim(t.Text, "\"`")
-		if slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, name) }) {
+		if slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, name) && !stays(name) }) {
 			return true
 		}
 	}

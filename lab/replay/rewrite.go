@@ -220,32 +220,89 @@ func (g *Group) OneTransaction() *Group {
 	})
 }
 
-// Computed gives the group with UPDATEs that compute the new value from the row where the application computed it from what it had read.
-// sql is one of them; empty: there are none.
+// Computed gives the group with UPDATEs that compute the new value from the row where the application computed it from what it had read, and leave alone
+// what it wrote back as it was. sql is one of them; empty: there are none.
 func (g *Group) Computed(d lex.Dialect) (c *Group, sql string) {
 	c = g.with(func(_ int, u *Unit) *Unit {
 		v := u.copied()
-		for _, f := range u.flows(d) {
-			to := v.Steps[f.To]
-			literals := flow.Literals(u.Steps[f.To].SQL, d)
-			if f.Kind != flow.Plus || f.Literal >= len(literals) || to.SQL != u.Steps[f.To].SQL {
-				continue
+		flows := u.flows(d)
+		for i, s := range u.Steps {
+			if text, ok := s.computed(slices.DeleteFunc(slices.Clone(flows), func(f Flow) bool { return f.To != i }), d); ok {
+				v.Steps[i].SQL, sql = text, text
 			}
-			l := literals[f.Literal]
-			constant, ok := new(big.Rat).SetString(f.Constant)
-			if l.Clause != "set" || !plainName.MatchString(l.Column) || !ok {
-				continue
-			}
-			value := l.Column + " + " + f.Constant
-			if constant.Sign() < 0 {
-				value = l.Column + " - " + strings.TrimPrefix(f.Constant, "-")
-			}
-			to.SQL = strings.TrimRight(to.SQL[:l.At]+value+to.SQL[l.End:], "; \n")
-			sql = to.SQL
 		}
 		return v
 	})
 	return c, sql
+}
+
+// computed gives a step's text with values that the server computes, where flows say that the application did.
+func (s *Step) computed(flows []Flow, d lex.Dialect) (text string, ok bool) {
+	literals, list := flow.Literals(s.SQL, d), assignments(s.SQL, d)
+	values := map[int]string{} // by place in list; empty: it is left out
+	for _, f := range flows {
+		if f.Literal >= len(literals) || literals[f.Literal].Clause != "set" || !plainName.MatchString(literals[f.Literal].Column) {
+			continue
+		}
+		l := literals[f.Literal]
+		at := slices.IndexFunc(list, func(a span) bool { return a.from <= l.At && l.End <= a.to })
+		constant, number := new(big.Rat).SetString(f.Constant)
+		switch {
+		case at < 0:
+		case f.back:
+			values[at] = ""
+		case f.Kind == flow.Plus && number && constant.Sign() < 0:
+			ok, values[at] = true, s.SQL[list[at].from:l.At]+l.Column+" - "+strings.TrimPrefix(f.Constant, "-")+s.SQL[l.End:list[at].to]
+		case f.Kind == flow.Plus && number:
+			ok, values[at] = true, s.SQL[list[at].from:l.At]+l.Column+" + "+f.Constant+s.SQL[l.End:list[at].to]
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	var kept []string
+	for i, a := range list {
+		if value, changed := values[i]; !changed {
+			kept = append(kept, s.SQL[a.from:a.to])
+		} else if value != "" {
+			kept = append(kept, value)
+		}
+	}
+	return strings.TrimRight(s.SQL[:list[0].from]+strings.Join(kept, ", ")+s.SQL[list[len(list)-1].to:], "; \n"), true
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// assignments finds those of an UPDATE.
+func assignments(sql string, d lex.Dialect) (list []span) {
+	depth, in := 0, false
+	for t := range lex.Tokens(sql, d) {
+		switch {
+		case t.Kind == lex.Space || t.Kind == lex.Comment:
+			continue
+		case t.Text == "(":
+			depth++
+		case t.Text == ")":
+			depth--
+		case depth > 0:
+		case !in && t.Is("set"):
+			in, list = true, append(list, span{})
+			continue
+		case flow.EndsSet(t), t.Text == ";":
+			in = false
+		case in && t.Text == ",":
+			list = append(list, span{})
+			continue
+		}
+		if n := len(list) - 1; in {
+			if list[n].to == 0 {
+				list[n].from = t.At
+			}
+			list[n].to = t.At + len(t.Text)
+		}
+	}
+	return list
 }
 
 // Unique gives definitions of which each refuses the second of two rows that the group's units look for in vain and then insert, and which no key does yet.

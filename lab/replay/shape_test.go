@@ -160,10 +160,33 @@ func TestGuarded(t *testing.T) {
 		"UPDATE pool SET n = n - 1 WHERE id = 1 AND n > 0":                                    true,
 		"UPDATE pool SET n = n - 1 WHERE id = 1 AND 'n' = 'n'":                                false,
 		"UPDATE ware SET n = 49 WHERE id = 1 AND version = 1":                                 false,
+		"UPDATE wallet SET owner = 'ann', n = 95 WHERE (wallet.owner = 'ann')":                false,
+		"UPDATE ware SET id = 1, n = 49, version = 2 WHERE id = 1 AND version = 1":            true,
+		"UPDATE ware SET n = 49, version = 1 WHERE id = 1 AND version = 1":                    false,
 		"DELETE FROM ware WHERE n = 1":                                                        false,
 	} {
 		if got := unitOf(t, sql, "1 rows").Steps[0].Guarded(lex.PostgreSQL); got != want {
 			t.Errorf("%s: guarded %v, want %v", sql, got, want)
+		}
+	}
+}
+
+// TestComputed: the server computes what the application computed, and what it wrote back as it was is left out.
+func TestComputed(t *testing.T) {
+	for _, test := range []struct{ read, values, write, want string }{
+		{"SELECT n FROM w WHERE id = 1", "n=10", "UPDATE w SET n = 9 WHERE id = 1;", "UPDATE w SET n = n - 1 WHERE id = 1"},
+		{"SELECT n, price FROM w WHERE id = 1", "n=10 price=2.50", "UPDATE w SET n = 13, price = 2.75 WHERE id = 1", "UPDATE w SET n = n + 3, price = price + 0.25 WHERE id = 1"},
+		{`SELECT "t1"."name", "t1"."n", "t1"."kind" FROM "w" AS "t1" WHERE ("t1"."id" = 1) LIMIT 1`, "name=a n=10 kind=x",
+			`UPDATE "w" SET "name" = 'a', "n" = 8 , "kind" = 'x' WHERE ("w"."id" = 1) RETURNING id`, `UPDATE "w" SET "n" = n - 2 WHERE ("w"."id" = 1) RETURNING id`},
+		{"SELECT name, n FROM w WHERE id = 1", "name=a n=10", "UPDATE w SET name = upper('b'), n = 8, at = coalesce(now(), at) WHERE id = 1", "UPDATE w SET name = upper('b'), n = n - 2, at = coalesce(now(), at) WHERE id = 1"},
+		{"SELECT name, n FROM w WHERE id = 1", "name=a n=10", "UPDATE w SET name = 'z', n = 9 WHERE id = 1", "UPDATE w SET name = 'z', n = n - 1 WHERE id = 1"},
+		{"SELECT name FROM w WHERE id = 1", "name=a", "UPDATE w SET name = 'a' WHERE id = 1", ""},
+		{"SELECT n FROM w WHERE id = 1", "n=10", "UPDATE w SET n = n - 1 WHERE id = 1", ""},
+		{"SELECT n FROM other WHERE id = 1", "n=10", "UPDATE w SET n = 9 WHERE id = 1", ""},
+	} {
+		g := &Group{Units: []*Unit{unitOf(t, test.read, test.values, test.write, "1 rows")}}
+		if _, got := g.Computed(lex.PostgreSQL); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.write, got, test.want)
 		}
 	}
 }

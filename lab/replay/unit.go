@@ -487,6 +487,7 @@ type State struct {
 	Thinned  bool
 	Counters []string        // statements that set sequences to where they were
 	Filled   map[string]bool // columns that counters fill: "table.column"
+	Keys     Keys            // of its tables
 	Defined  int             // how many of the trace's own definitions had been executed
 	Besides  []string        // definitions that the trace does not have (Group.Besides)
 }

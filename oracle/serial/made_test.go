@@ -38,7 +38,7 @@ func TestMade(t *testing.T) {
 			Steps: []schedule.Step{{Name: "a1", Statement: named}, {Name: "a2", Statement: st, Answer: answer.Result{
 				Columns: []answer.Column{{Name: "key"}, {Name: "at", Type: "timestamp"}}, Rows: [][]answer.Value{{answer.Value(key), answer.Value(at)}}}}}}
 	}
-	m := NewMasks(nil, func(day string) bool { return day == "2026-11-23" })
+	m := NewMasks(Options{Recent: func(day string) bool { return day == "2026-11-23" }})
 	a := of(made, "2026-11-23 10:00:01")
 	m.Blind(a)
 	m.Learn(a, of(other, "2026-11-23 10:00:02"))

@@ -10,12 +10,14 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/schedule"
+	"wirecheck/statement"
 )
 
 // Masks are what says nothing of the order of transactions and is not compared: columns that counters fill (counters are not transactional),
 // what differs between two executions of the same order (clocks, random numbers), and answers that may differ for another reason.
 type Masks struct {
 	counters map[string]bool         // "table.column"
+	keys     map[string][][]string   // see Options
 	columns  map[string]bool         // names of such columns, as results have them
 	unstable map[string]bool         // places
 	skipped  map[string]bool         // places of answers that are not compared
@@ -29,11 +31,10 @@ type Masks struct {
 	notes    []string
 }
 
-// NewMasks makes masks of the columns that counters fill. recent reports whether a clock may show a day (2026-11-23) while
-// executions run; nil: not known.
-func NewMasks(counters map[string]bool, recent func(day string) bool) *Masks {
-	m := &Masks{counters: counters, recent: recent, known: map[string]bool{}, cells: map[string]map[int]bool{}, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
-	for name := range counters {
+// NewMasks makes masks of the columns that counters fill.
+func NewMasks(o Options) *Masks {
+	m := &Masks{counters: o.Counters, keys: o.Keys, recent: o.Recent, known: map[string]bool{}, cells: map[string]map[int]bool{}, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
+	for name := range o.Counters {
 		_, column, _ := strings.Cut(name, ".")
 		m.columns[column] = true
 	}
@@ -68,7 +69,9 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		m.times = m.times || strings.Contains(x.Volatile, "the clock")
 		p := place(st.Session, st.Name)
 		if rows, ok := x.Cut(); ok && m.cuts[p] == 0 && !lists.MatchString(x.Text) && !contention.MatchString(x.Text) {
-			m.cuts[p] = rows
+			if !m.single(x, s.Final) {
+				m.cuts[p] = rows
+			}
 			continue
 		}
 		counter, other := causes(x.Volatile)
@@ -93,6 +96,25 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 			}
 		}
 	}
+}
+
+// numeric are the types of MySQL's family that a number is compared with as a number.
+var numeric = regexp.MustCompile(`(?i)^(?:tinyint|smallint|mediumint|int|bigint|decimal|float|double|bit|year)\b`)
+
+// single reports whether a query fixes a whole unique key of its only table: no row can stand for the one that it finds.
+func (m *Masks) single(x *statement.Statement, tables []answer.Table) bool {
+	if len(x.Tables) != 1 {
+		return false
+	}
+	name := x.Tables[0].Name
+	at := slices.IndexFunc(tables, func(t answer.Table) bool { return t.Name == name })
+	fixed := func(column string) bool {
+		number, ok := x.Fixed[column]
+		return ok && (!number || at >= 0 && slices.ContainsFunc(tables[at].Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, column) && numeric.MatchString(c.Type) }))
+	}
+	return slices.ContainsFunc(m.keys[strings.ToLower(name)], func(key []string) bool {
+		return !slices.ContainsFunc(key, func(column string) bool { return !fixed(column) })
+	})
 }
 
 // causes takes the reasons apart why a statement is volatile, clocks left aside.

@@ -35,6 +35,8 @@ const MaxSessions = 4
 type Options struct {
 	// Counters are the columns that counters fill, as "table.column" in lower case, without schema.
 	Counters map[string]bool
+	// Keys are the columns of the unique keys of each table, by its name, in lower case.
+	Keys map[string][][]string
 	// Recent reports whether a clock may show a day (2026-11-23) while executions run; nil: not known.
 	Recent func(day string) bool
 }
@@ -55,7 +57,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if err != nil {
 		return v, err
 	}
-	m := NewMasks(o.Counters, o.Recent)
+	m := NewMasks(o)
 	m.Blind(s)
 	m.Learn(s, again)
 	j, err := m.Judge(s, false, func(order []int) (*schedule.Schedule, error) { return stage.Run(ctx, s.Sessions, inOrder(s, order)) })

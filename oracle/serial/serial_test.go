@@ -10,6 +10,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
+	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
 
@@ -21,6 +22,7 @@ type toy struct {
 	clock int    // each execution is a little later
 	slow  int    // so many executions pass before the clock shows another time
 	kind  string // type of the column that the clock fills
+	keys  map[string][][]string
 }
 
 func (t *toy) Prepare(context.Context, []string, int) error { return nil }
@@ -79,7 +81,7 @@ func runOn(t *testing.T, stage *toy, change func(*schedule.Schedule), lines ...s
 	if change != nil {
 		change(s)
 	}
-	v, err := Check(t.Context(), s, stage, Options{})
+	v, err := Check(t.Context(), s, stage, Options{Keys: stage.keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +195,64 @@ func TestMasksLimit(t *testing.T) {
 		v := run(t, nil, "1: UPDATE x SET n = 9", "2: "+query, "1: UPDATE x SET n = 7")
 		if len(v.Findings) != want || v.Unknown != "" {
 			t.Errorf("%s: got %+v, want %d findings", query, v, want)
+		}
+	}
+}
+
+// TestMasksKey: LIMIT cuts nothing off where the condition fixes a whole unique key.
+func TestMasksKey(t *testing.T) {
+	keys := map[string][][]string{"x": {{"id"}, {"room", "hour"}}}
+	for query, want := range map[string]int{
+		"SELECT n FROM x WHERE id = 1 LIMIT 1":                              1,
+		`SELECT n FROM x AS "t1" WHERE (("t1"."id" = 1)) LIMIT 1 OFFSET 0`:  1,
+		"SELECT n FROM x WHERE hour = $1 AND n > 0 AND x.room = -1 LIMIT 1": 1,
+		"SELECT n FROM x WHERE 'a' = ID FETCH FIRST 1 ROW ONLY":             1,
+		"SELECT n FROM x WHERE n = 1 LIMIT 1":                               0,
+		"SELECT n FROM x WHERE room = 1 LIMIT 1":                            0,
+		"SELECT n FROM x WHERE id > 1 LIMIT 1":                              0,
+		"SELECT n FROM x WHERE id = n LIMIT 1":                              0,
+		"SELECT n FROM x WHERE id = 1 OR n = 1 LIMIT 1":                     0,
+		"SELECT n FROM x WHERE NOT id = 1 LIMIT 1":                          0,
+		"SELECT n FROM x WHERE (id = 1) IS NOT TRUE LIMIT 1":                0,
+		"SELECT n FROM x, y WHERE x.id = 1 LIMIT 1":                         0,
+		"SELECT n FROM x LEFT JOIN y ON x.id = y.id WHERE x.id = 1 LIMIT 1": 0,
+		"SELECT n FROM x AS z WHERE y.id = 1 LIMIT 1":                       0,
+		"SELECT n FROM x WHERE id = 1 FOR UPDATE SKIP LOCKED LIMIT 1":       0,
+	} {
+		v := runOn(t, &toy{keys: keys}, nil, "1: UPDATE x SET n = 9", "2: "+query, "1: UPDATE x SET n = 7")
+		if len(v.Findings) != want || v.Unknown != "" {
+			t.Errorf("%s: got %+v, want %d findings", query, v, want)
+		}
+	}
+	if v := runOn(t, &toy{}, nil, "1: UPDATE x SET n = 9", "2: SELECT n FROM x WHERE id = 1 LIMIT 1", "1: UPDATE x SET n = 7"); len(v.Findings) > 0 {
+		t.Errorf("no key is known: got %+v", v)
+	}
+}
+
+// TestMasksKeyNumber: the MySQL family finds many texts equal to a number (MySQL manual, 14.3).
+func TestMasksKeyNumber(t *testing.T) {
+	for query, want := range map[string]bool{
+		"SELECT n FROM x WHERE code = 'a' LIMIT 1":                    true,
+		"SELECT n FROM x WHERE code = 0 LIMIT 1":                      false,
+		"SELECT n FROM x WHERE code = ? LIMIT 1":                      false,
+		"SELECT n FROM x WHERE id = 1 LIMIT 1":                        true,
+		"SELECT n FROM x WHERE (`x`.`ID` = '1') AND n > 0 LIMIT 0, 1": true,
+		"SELECT n FROM x WHERE id = 1 OR n = 1 LIMIT 1":               false,
+		"SELECT n FROM x WHERE id = 1 || n = 1 LIMIT 1":               false,
+		"SELECT n FROM x WHERE id <=> NULL LIMIT 1":                   false,
+		"SELECT n FROM x, y WHERE x.id = 1 LIMIT 1":                   false,
+	} {
+		list, err := mysql.New(mysql.MariaDB).Describe(query)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if _, cut := list[0].Cut(); !cut {
+			t.Errorf("%s: not cut off", query)
+		}
+		m := NewMasks(Options{Keys: map[string][][]string{"x": {{"code"}, {"id"}}}})
+		tables := []answer.Table{{Name: "x", Columns: []answer.Column{{Name: "code", Type: "varchar(20)"}, {Name: "id", Type: "int(11)"}, {Name: "n", Type: "int(11)"}}}}
+		if got := m.single(&list[0], tables); got != want {
+			t.Errorf("%s: at most one row: %v, want %v", query, got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // pinned reports whether a condition fixes a whole unique key of the source by equality with constants or parameters,
 // so that at most one row, known beforehand, can match.
 func pinned(where *pg.Node, s source) bool {
-	fixed := fixedColumns(where, s.ref)
+	fixed := pgsyntax.Fixed(where, s.ref)
 	return slices.ContainsFunc(s.rel.Unique, func(u []string) bool {
 		for _, c := range u {
 			if s.cols[c] != "" {
@@ -23,52 +23,4 @@ func pinned(where *pg.Node, s source) bool {
 		}
 		return len(u) > 0
 	})
-}
-
-// fixedColumns are the columns that a condition fixes by equality with constants or parameters.
-func fixedColumns(where *pg.Node, ref string) map[string]bool {
-	fixed := map[string]bool{}
-	var visit func(n *pg.Node)
-	visit = func(n *pg.Node) {
-		if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
-			for _, a := range b.Args {
-				visit(a)
-			}
-		}
-		e := n.GetAExpr()
-		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 || pgsyntax.LastName(e.Name) != "=" {
-			return
-		}
-		for _, side := range [2][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {
-			if name := column(side[0], ref); name != "" && fixedValue(side[1]) {
-				fixed[name] = true
-			}
-		}
-	}
-	visit(where)
-	return fixed
-}
-
-// column gives the name of a column reference without qualifier or with that of ref.
-func column(n *pg.Node, ref string) string {
-	f := n.GetColumnRef().GetFields()
-	if len(f) == 2 && f[0].GetString_().GetSval() == ref {
-		f = f[1:]
-	}
-	if len(f) != 1 {
-		return ""
-	}
-	return f[0].GetString_().GetSval()
-}
-
-func fixedValue(n *pg.Node) bool {
-	switch v := n.GetNode().(type) {
-	case *pg.Node_AConst, *pg.Node_ParamRef:
-		return true
-	case *pg.Node_TypeCast:
-		return fixedValue(v.TypeCast.Arg)
-	case *pg.Node_AExpr: // -1
-		return v.AExpr.Lexpr == nil && fixedValue(v.AExpr.Rexpr)
-	}
-	return false
 }

@@ -411,7 +411,7 @@ func (x *planner) constant(n *pg.Node, ask *rewrite.Ask) condition.Value {
 
 // comparedColumn is the column of rel that an expression is.
 func comparedColumn(n *pg.Node, rel *rewrite.Relation, ref string) (string, *rewrite.Attribute) {
-	name := column(n, ref)
+	name := pgsyntax.Column(n, ref)
 	for i := range rel.Columns {
 		if name != "" && rel.Columns[i].Name == name {
 			return name, &rel.Columns[i]

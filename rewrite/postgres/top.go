@@ -76,7 +76,7 @@ func (x *judge) noTies(s *pg.SelectStmt, src source, order []string) bool {
 
 // fixed are the columns that a condition fixes by equality with constants or parameters, and if around also with columns of the query around it.
 func (x *judge) fixed(s *pg.SelectStmt, src source, around bool) map[string]bool {
-	fixed := fixedColumns(s.WhereClause, src.ref)
+	fixed := pgsyntax.Fixed(s.WhereClause, src.ref)
 	rv := s.FromClause[0].GetRangeVar()
 	if !around {
 		return fixed
@@ -89,7 +89,7 @@ func (x *judge) fixed(s *pg.SelectStmt, src source, around bool) map[string]bool
 		for _, side := range [2][2]*pg.Node{{a.Lexpr, a.Rexpr}, {a.Rexpr, a.Lexpr}} {
 			l, r := side[0].GetColumnRef(), side[1].GetColumnRef()
 			if l != nil && r != nil && len(r.Fields) == 2 && x.columnOf(l, rv) && !x.columnOf(r, rv) {
-				fixed[column(side[0], src.ref)] = true
+				fixed[pgsyntax.Column(side[0], src.ref)] = true
 			}
 		}
 	}

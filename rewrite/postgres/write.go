@@ -225,7 +225,7 @@ func (x *planner) beside(w write) (columns []string) {
 func (x *judge) locksOwn(w write, target source) bool {
 	e, key := w.where.GetAExpr(), keyColumns(target.rel)
 	if w.op == history.OpInsert || len(w.from) > 0 || w.with != nil || e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(e.Name) != "=" ||
-		len(key) != 1 || column(e.Lexpr, target.ref) != key[0] || e.Rexpr.GetSubLink().GetSubLinkType() != pg.SubLinkType_EXPR_SUBLINK {
+		len(key) != 1 || pgsyntax.Column(e.Lexpr, target.ref) != key[0] || e.Rexpr.GetSubLink().GetSubLinkType() != pg.SubLinkType_EXPR_SUBLINK {
 		return false
 	}
 	q := e.Rexpr.GetSubLink().Subselect.GetSelectStmt()
@@ -235,7 +235,7 @@ func (x *judge) locksOwn(w write, target source) bool {
 	rv := q.FromClause[0].GetRangeVar()
 	rel, _ := x.resolve(rv)
 	ref := q.TargetList[0].GetResTarget().GetVal().GetColumnRef()
-	return rel != nil && rel.RelationName == target.rel.RelationName && rel.Kind == "table" && ref != nil && x.columnOf(ref, rv) && column(&pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}, refName(rv)) == key[0]
+	return rel != nil && rel.RelationName == target.rel.RelationName && rel.Kind == "table" && ref != nil && x.columnOf(ref, rv) && pgsyntax.Column(&pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}, refName(rv)) == key[0]
 }
 
 // asFrom gives the tables of an UPDATE or DELETE as a FROM clause.

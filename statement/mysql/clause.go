@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
@@ -71,6 +72,11 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 			st.Columns = append(st.Columns, name)
 		}
 	}
+	if from := n.From; from != nil && from.TableRefs.Right == nil {
+		if _, ok := from.TableRefs.Left.(*ast.TableSource); ok {
+			d.fixed(n.Where)
+		}
+	}
 	d.locking(n.LockInfo)
 	first, end := d.body()
 	t := d.text
@@ -103,6 +109,29 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 	d.prove(&ast.SelectStmt{
 		From: n.From, Where: n.Where, GroupBy: n.GroupBy, Having: n.Having, WindowSpecs: n.WindowSpecs, OrderBy: n.OrderBy, Limit: n.Limit, With: n.With,
 	})
+}
+
+// fixed notes the columns of the only table that a condition equates with constants.
+func (d *describer) fixed(where ast.ExprNode) {
+	switch e := where.(type) {
+	case *ast.ParenthesesExpr:
+		d.fixed(e.Expr)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd:
+			d.fixed(e.L)
+			d.fixed(e.R)
+		case opcode.EQ:
+			for _, side := range [2][2]ast.ExprNode{{e.L, e.R}, {e.R, e.L}} {
+				column, ok := side[0].(*ast.ColumnNameExpr)
+				value, constant := side[1].(ast.ValueExpr)
+				if ok && constant {
+					_, text := value.GetValue().(string)
+					d.st.Fix(column.Name.Name.O, !text)
+				}
+			}
+		}
+	}
 }
 
 // prove compares what the clauses mean with what the statement's do. If they differ, there are none.

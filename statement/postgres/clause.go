@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -168,6 +169,13 @@ func (d *describer) selectStmt(s *pg.SelectStmt) {
 			}
 		}
 		st.Columns = append(st.Columns, name)
+	}
+	if len(s.FromClause) == 1 {
+		if from := s.FromClause[0].GetRangeVar(); from != nil {
+			for column := range pgsyntax.Fixed(s.WhereClause, cmp.Or(from.GetAlias().GetAliasname(), from.Relname)) {
+				st.Fix(column, false)
+			}
+		}
 	}
 	p := d.body()
 	if p.is(0, pg.Token_TABLE) {

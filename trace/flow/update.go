@@ -93,7 +93,7 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		begin, depth, own, values := i+1, 0, false, false
 		for i++; i < len(u.tokens); i++ {
 			t := u.tokens[i]
-			if depth == 0 && (t.Text == "," || t.Text == ";" || ends(t)) {
+			if depth == 0 && (t.Text == "," || t.Text == ";" || EndsSet(t)) {
 				break
 			}
 			switch {
@@ -142,7 +142,8 @@ func (u *update) assignments(i int) (where int, ok bool) {
 	}
 }
 
-func ends(t lex.Token) bool {
+// EndsSet reports whether a word ends the assignments of an UPDATE.
+func EndsSet(t lex.Token) bool {
 	return t.Is("where") || t.Is("from") || t.Is("returning") || t.Is("order") || t.Is("limit")
 }
 

@@ -360,19 +360,40 @@ func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][
 		if r := k.serial[key]; r != nil {
 			return r, nil
 		}
-		p := &scenario.Permutation{}
-		for _, i := range order {
-			for _, st := range spec.Sessions[i].Steps {
-				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
-			}
-		}
-		r, err := k.lab.Run(ctx, spec, p, func() {})
+		r, own, err := k.oneByOne(ctx, texts, order)
 		if err != nil {
 			return nil, err
 		}
-		k.serial[key], err = k.stage.Schedule(spec, r)
+		k.serial[key], err = k.stage.Schedule(own, r)
 		return k.serial[key], err
 	})
+}
+
+// oneByOne executes units one after the other. Where they insert rows in another order than in the execution that the texts are of, the rows have other
+// ids: then the units name them so.
+func (k *combination) oneByOne(ctx context.Context, texts [][]string, order []int) (r *lab.Result, spec *scenario.Spec, err error) {
+	for range len(order) + 1 {
+		p := &scenario.Permutation{}
+		for _, i := range order {
+			for _, st := range k.spec.Sessions[i].Steps {
+				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
+			}
+		}
+		var perm *scenario.Permutation
+		spec, perm = k.with(texts, p)
+		if r, err = k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+			return nil, nil, err
+		}
+		answers, named := k.answers(r), make([][]string, len(texts))
+		for i, lane := range k.lanes {
+			named[i] = lane.Named(texts[i], answers[i], k.e.r.dialect())
+		}
+		if slices.EqualFunc(texts, named, func(a, b []string) bool { return slices.Equal(a, b) }) {
+			break
+		}
+		texts = named
+	}
+	return r, spec, nil
 }
 
 func switches(p *scenario.Permutation) (n int) {

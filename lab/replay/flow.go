@@ -103,7 +103,7 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
-		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l) && !counting.MatchString(u.Steps[c.step].SQL)) && u.addressed(c, to, d) {
+		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || u.alone(c, l, to, d)) && u.addressed(c, to, d) {
 			if kind, constant, ok := flow.Relate(c.value, l.Value); ok && !(c.flag && kind == flow.Plus) { // it is set or taken away, not counted
 				f.Kind, f.Constant, f.back = kind, constant, kind == flow.Copy && l.Clause == "set" && c.name == l.Column
 				return f, true
@@ -144,12 +144,16 @@ func (u *Unit) made(c cell, l flow.Literal, to int) bool {
 	return l.Column != "" && belongsTo(l.Column, strings.ToLower(s.verbs[0].Targets()[0].Name), u.Steps[to])
 }
 
-// alone reports whether the only value that a read gave is what the only number that a statement sets can come from: SELECT uses AS n.
-func (c cell) alone(l flow.Literal) bool {
-	if c.rows != 1 || c.columns != 1 || l.Clause != "set" {
-		return l.Clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.Value)
+// alone reports whether the only value that a SELECT gave is what the only number that a statement sets can come from: SELECT uses AS n.
+func (u *Unit) alone(c cell, l flow.Literal, to int, d lex.Dialect) bool {
+	from := u.Steps[c.step]
+	if c.rows != 1 || c.columns != 1 || len(from.verbs) != 1 || from.verbs[0].Verb != "select" || counting.MatchString(from.SQL) {
+		return false
 	}
-	return l.Column != ""
+	if l.Clause == "values" {
+		return strings.HasPrefix(c.name, "max") && nextTo(c.value, l.Value)
+	}
+	return !slices.ContainsFunc(flow.Literals(u.Steps[to].SQL, d), func(other flow.Literal) bool { return other.Clause == "set" && other.Number && other.At != l.At })
 }
 
 // counting finds a read that counts rows: an application decides by the number, and sets nothing to it.
@@ -174,20 +178,22 @@ func (u *Unit) sameTable(from, to int) bool {
 	return meet(u.Steps[from], u.Steps[to], func(_, b use) bool { return b.write })
 }
 
-// addressed reports whether the row that a value stands in is the one that the statement writes: the only one, or one that has a value
-// which the statement's condition names.
+// addressed reports whether the row that a value stands in is the one that the statement writes: the only one, if the statement's condition names no other
+// value in one of its columns, or one that has a value which the condition names.
 func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
-	if c.rows == 1 {
-		return true
-	}
-	return slices.ContainsFunc(flow.Literals(u.Steps[to].SQL, d), func(l flow.Literal) bool {
+	named, other := false, false
+	for _, l := range flow.Literals(u.Steps[to].SQL, d) {
 		if l.Clause != "where" {
-			return false
+			continue
 		}
-		return slices.ContainsFunc(cells(c.step, u.Steps[c.step].SQL, &u.Steps[c.step].Answer), func(other cell) bool {
-			return other.row == c.row && other.column != c.column && other.value == l.Value
-		})
-	})
+		for _, beside := range cells(c.step, u.Steps[c.step].SQL, &u.Steps[c.step].Answer) {
+			if beside.row == c.row && beside.column != c.column {
+				named = named || beside.value == l.Value
+				other = other || beside.name == l.Column && !flow.Same(beside.value, l.Value)
+			}
+		}
+	}
+	return named || c.rows == 1 && !other
 }
 
 // Lane is a unit with what is known of its data flow.
@@ -204,9 +210,27 @@ func NewLane(u *Unit, d lex.Dialect) *Lane { return &Lane{Unit: u, Flows: u.flow
 // executed), where the relation is known. mark says why it might have done something else; empty: it would not.
 func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []string, mark string) {
 	u := l.Unit
-	changed := map[int]map[string]string{} // by step and literal's place
+	changed := l.changed(answers, func(Flow) bool { return true })
+	for j, s := range u.Steps {
+		texts = append(texts, replaceLiterals(s.SQL, changed[j], d))
+	}
+	for j, s := range u.Steps {
+		if j >= len(answers) || answers[j] == nil {
+			continue
+		}
+		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
+			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Query(s.SQL, prose.Width))
+		}
+	}
+	return texts, ""
+}
+
+// changed are the values that flows bring to literals, by step and literal's place.
+func (l *Lane) changed(answers []*answer.Answer, which func(Flow) bool) map[int]map[string]string {
+	u := l.Unit
+	changed := map[int]map[string]string{}
 	for _, f := range l.Flows {
-		if f.From >= len(answers) || answers[f.From] == nil || answers[f.From].Err != nil {
+		if f.From >= len(answers) || answers[f.From] == nil || answers[f.From].Err != nil || !which(f) {
 			continue
 		}
 		for _, c := range cells(f.From, u.Steps[f.From].SQL, answers[f.From]) {
@@ -220,18 +244,19 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 			}
 		}
 	}
-	for j, s := range u.Steps {
-		texts = append(texts, replaceLiterals(s.SQL, changed[j], d))
+	return changed
+}
+
+// Named gives texts as the application would have sent them in an execution in which the rows that it inserted have got other ids.
+func (l *Lane) Named(texts []string, answers []*answer.Answer, d lex.Dialect) (named []string) {
+	changed := l.changed(answers, func(f Flow) bool {
+		from := l.Unit.Steps[f.From]
+		return f.Kind == flow.Copy && len(from.verbs) == 1 && from.verbs[0].Verb == "insert"
+	})
+	for j, text := range texts {
+		named = append(named, replaceLiterals(text, changed[j], d))
 	}
-	for j, s := range u.Steps {
-		if j >= len(answers) || answers[j] == nil {
-			continue
-		}
-		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
-			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Query(s.SQL, prose.Width))
-		}
-	}
-	return texts, ""
+	return named
 }
 
 // goesOn reports whether the unit writes or commits something after a step.

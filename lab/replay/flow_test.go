@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,5 +200,42 @@ func TestRequestJoin(t *testing.T) {
 	}
 	if got := flow.Request([]trace.Tag{{Key: "action", Value: "x"}, {Key: "traceparent", Value: "00-abc-def-01"}}, flow.RequestTags); got != "abc" {
 		t.Errorf("request %q, want the trace's id", got)
+	}
+}
+
+// TestFlowsOfRows: what is written comes from the row that is written, not from the nearest one that was read.
+func TestFlowsOfRows(t *testing.T) {
+	u := unitOf(t, "SELECT id, owner, n FROM wallet WHERE owner = 'bob' LIMIT 1", "id=22 owner=bob n=105", "SELECT id, owner, n FROM wallet WHERE owner = 'ann' LIMIT 1", "id=11 owner=ann n=95",
+		"UPDATE wallet SET owner = 'bob', n = 98 WHERE id = 22", "1 rows", "UPDATE wallet SET owner = 'ann', n = 102 WHERE id = 11", "1 rows")
+	var got []string
+	for _, f := range u.flows(lex.PostgreSQL) {
+		if f.Kind == flow.Plus {
+			got = append(got, f.String())
+		}
+	}
+	if want := []string{"step 3 writes what step 1 read minus 7", "step 4 writes what step 2 read plus 7"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestFlowsOfIds: the id of a row that was inserted comes back where the row is named, and is no source of the numbers that are written into it. The only
+// value of a SELECT is one of the only number that is written.
+func TestFlowsOfIds(t *testing.T) {
+	const into, sum = `INSERT INTO "orders" ("buyer_id", "total") VALUES (1, 0) RETURNING "orders"."id"`, "SELECT total + 0 AS x FROM orders WHERE id = 1"
+	for _, test := range []struct{ first, answer, then, want string }{
+		{into, "id=1", `UPDATE "orders" SET "buyer_id" = 1, "total" = 9.99 WHERE ("orders"."id" = 1)`, "step 2 uses the value that step 1 read"},
+		{into, "id=7", `UPDATE "orders" SET "total" = 9 WHERE ("orders"."id" = 7)`, "step 2 uses the value that step 1 read"},
+		{into, "id=7", "INSERT INTO line (order_id, n) VALUES (7, 7)", "step 2 uses the value that step 1 read"},
+		{sum, "x=1", "UPDATE orders SET total = 3 WHERE id = 1", "step 2 writes what step 1 read plus 2"},
+		{sum, "x=1", "UPDATE orders SET total = 3, buyer_id = 2 WHERE id = 1", ""},
+		{"SELECT total, buyer_id FROM orders WHERE id = 1", "total=1 buyer_id=2", "UPDATE orders SET total = 3, buyer_id = 2 WHERE id = 1", "step 2 writes what step 1 read plus 2; step 2 uses the value that step 1 read"},
+	} {
+		var got []string
+		for _, f := range unitOf(t, test.first, test.answer, test.then, "1 rows").flows(lex.PostgreSQL) {
+			got = append(got, f.String())
+		}
+		if text := strings.Join(got, "; "); text != test.want {
+			t.Errorf("%s: got %q, want %q", test.then, text, test.want)
+		}
 	}
 }

@@ -57,6 +57,14 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if err != nil {
 		return v, err
 	}
+	for i := range again.Steps {
+		if st := &again.Steps[i]; st.Effect == answer.EffectGone {
+			if was := stepOf(s, st.Session, st.Name); was != nil && was.Effect != answer.EffectGone {
+				v.Unknown = fmt.Sprintf("executed again, %s of %s got no answer", st.Name, s.Sessions[st.Session].Name)
+				return v, nil
+			}
+		}
+	}
 	m := NewMasks(o)
 	m.Blind(s)
 	m.Learn(s, again)

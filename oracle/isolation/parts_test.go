@@ -217,6 +217,18 @@ func TestParts(t *testing.T) {
 		d := &division{t: t, rng: rng, opts: opts, events: events, parts: []int{1, 2, 4}[seed%3], kills: seed%2 == 1}
 		n := d.same(fmt.Sprint("toy, seed ", seed))
 		found += n
+		toy = newToy(rng.IntN, 2+rng.IntN(6), 2+rng.IntN(12))
+		toy.keyed, toy.asOf = true, toy.asOf && rng.IntN(4) == 0
+		for range 10 + rng.IntN(100) {
+			if toy.step(); rng.IntN(20) == 0 {
+				if s := toy.serve[rng.IntN(len(toy.serve))]; s != nil {
+					clear(s.floor)
+				}
+			}
+		}
+		d = &division{t: t, rng: rng, opts: opts, events: plain(rng, toy), parts: []int{1, 2, 4}[seed%3], kills: seed%2 == 1}
+		d.opts.Strict = false
+		d.same(fmt.Sprint("stale reads, seed ", seed))
 		if n == 0 {
 			none++
 		}

@@ -288,35 +288,20 @@ func (p *Part) component(w *row) {
 	p.special(list...)
 }
 
-// context tells which transactions a Checker needs beside others, see the package's comment.
+// context tells which transactions a Checker needs beside others.
 func (p *Part) context(w *row, hash uint64) {
-	namer, unnamed := none, 0
-	by := make([][]uint32, len(w.versions))
-	for i := range w.facts {
-		f := &w.facts[i]
-		if named := f.flags&fNamed != 0; !named {
-			unnamed++
-		} else if namer == none && p.s.txns.is[f.txn]&committed != 0 {
-			namer = f.txn
-		}
-		if list := by[w.of[i]]; w.rough && (len(list) == 0 || list[len(list)-1] != f.txn) {
-			by[w.of[i]] = append(list, f.txn)
-		}
-	}
-	for i, list := range by {
-		if len(list) > 1 {
-			p.group(hash^w.versions[i].ver*0x9e3779b97f4a7c15, list, false)
-		}
-	}
-	if namer != none && unnamed > 0 {
-		list := []uint32{namer}
-		for i := range w.facts {
-			if f := &w.facts[i]; f.flags&fNamed == 0 && f.txn != namer {
-				list = append(list, f.txn)
+	w.together(&p.s.txns, p.s.images, func(key uint64, list []uint32, who need) {
+		if who == needName { // who names the row needs nobody for it
+			lead := list[0]
+			list = list[:1]
+			for i := range w.facts {
+				if x := &w.facts[i]; x.flags&fNamed == 0 && x.txn != lead {
+					list = append(list, x.txn)
+				}
 			}
 		}
-		p.group(hash, list, true)
-	}
+		p.group(hash^key, list, who != needAll)
+	})
 }
 
 func (p *Part) group(key uint64, list []uint32, lead bool) {

@@ -106,3 +106,64 @@ func TestShareDamaged(t *testing.T) {
 		t.Error("another form is read")
 	}
 }
+
+// TestPartContext: a part tells what a Checker needs to know of an UPDATE's columns (the image of what it replaced) and of an INSERT (what it found), as a
+// sieve of the whole history gives it along.
+func TestPartContext(t *testing.T) {
+	row := history.Row{Table: "t", Key: "x"}
+	write := func(op history.Op, v string, order uint64, prev string) history.Access {
+		a := history.Access{Op: op, Row: row, Version: v, Order: order, Prev: prev}
+		if prev != "" {
+			a.PrevOrder = order - 1
+		}
+		return a
+	}
+	image := func(a history.Access) history.Access { a.Image = "a 1"; return a }
+	for _, tt := range []struct {
+		name string
+		list []history.Access // of a transaction each
+		want string
+	}{
+		{"an image of what was replaced", []history.Access{image(write(history.OpUpdate, "b", 2, "a")), image(write(history.OpUpdate, "c", 3, "b"))}, "lead [1 2]"},
+		{"no images", []history.Access{write(history.OpUpdate, "b", 2, "a"), write(history.OpUpdate, "c", 3, "b")}, ""},
+		{"an INSERT that does not say what it found", []history.Access{write(history.OpUpdate, "b", 2, "a"), write(history.OpInsert, "c", 3, "")}, "all [2 1]"},
+		{"an INSERT that says it", []history.Access{write(history.OpUpdate, "b", 2, "a"), write(history.OpInsert, "c", 3, "b")}, ""},
+		{"who comes later does not matter to an INSERT", []history.Access{write(history.OpInsert, "b", 2, ""), write(history.OpUpdate, "c", 3, "b")}, ""},
+	} {
+		p := NewPart(PartOptions{Parts: 1, Session: func(s uint64) uint64 { return s }, Name: func(txn uint64) ID { return ID{Txn: txn} }, Mine: func(ID) bool { return true }})
+		s := New(Options{})
+		add := func(e history.Event) {
+			p.Add(&e, 1, 1, false)
+			s.Add(&e)
+		}
+		for i, a := range tt.list {
+			n := uint64(i + 1)
+			add(history.Event{Kind: history.EventBegin, Session: n, Txn: n, Tokens: []string{fmt.Sprint("T", n)}})
+			add(history.Event{Kind: history.EventStmt, Session: n, Txn: n, N: 1, Accesses: []history.Access{a}})
+			add(history.Event{Kind: history.EventEnd, Session: n, Txn: n, Outcome: history.OutcomeCommitted})
+		}
+		got := ""
+		for _, g := range p.Share().groups {
+			got = map[bool]string{true: "lead ", false: "all "}[g.lead]
+			var members []uint64
+			for _, id := range g.members {
+				members = append(members, id.Txn)
+			}
+			got += fmt.Sprint(members)
+		}
+		if got != tt.want {
+			t.Errorf("%s: the part tells %q, want %q", tt.name, got, tt.want)
+		}
+		along := 0
+		for _, r := range s.parts {
+			r.context(s.images, func(n uint32) bool { return n == 1 }, func(n uint32) {
+				if n == 0 {
+					along = 1
+				}
+			})
+		}
+		if (along > 0) != (tt.want != "") {
+			t.Errorf("%s: the first transaction goes along with the second one: %v", tt.name, along > 0)
+		}
+	}
+}

@@ -60,7 +60,11 @@ type row struct {
 	find     index
 	sorted   []uint32
 	rough    bool // the place of a version is not told by all who touch it
-	why      string
+
+	first, next []int32  // see byVersion; none: -1
+	list        []uint32 // of together
+
+	why string
 }
 
 // take reads row number n.
@@ -354,57 +358,125 @@ func (w *row) replaces(i int) bool {
 	return i > 0 && w.facts[i-1].txn == f.txn && w.facts[i-1].nth == f.nth && w.facts[i-1].flags&isPrev != 0
 }
 
-// fronts marks the versions right before those that INSERTs of some transactions wrote without saying what they replaced.
-func (w *row) fronts(suspect func(uint32) bool, front []bool) {
-	made := make([]bool, len(w.versions))
+// need is which transactions a group needs, of which a Checker is given one.
+type need uint8
+
+const (
+	needAll   need = iota // the whole group
+	needFirst             // the first one
+	needName              // the first one, which names the row
+)
+
+// Which of the groups of a version it is: odd numbers.
+const (
+	ofVersion = 0x9e3779b97f4a7c15
+	ofInsert  = 0xbf58476d1ce4e5b9
+	ofImage   = 0x94d049bb133111eb
+	ofName    = 0xd6e8feb86659fd93
+)
+
+// together calls f with the groups of transactions of which a Checker that is given one needs others beside it: see the package's comment. key tells the
+// group from others of the row. images says that the history has any. The list is good until f returns.
+func (w *row) together(t *txns, images bool, f func(key uint64, list []uint32, who need)) {
+	w.byVersion()
+	inserts := false
 	for i := range w.facts {
-		x := &w.facts[i]
-		made[w.of[i]] = made[w.of[i]] || x.flags&(isWrite|fInsert) == isWrite|fInsert && suspect(x.txn) && !w.replaces(i)
+		inserts = inserts || w.made(i)
 	}
-	if !slices.Contains(made, true) {
-		return
-	}
-	list := make([]uint32, 0, len(w.versions)) // by their places
-	for i := range w.versions {
-		if w.versions[i].order != 0 {
-			list = append(list, uint32(i))
+	for v := range w.versions {
+		u := &w.versions[v]
+		if w.rough {
+			w.tell(f, u.ver*ofVersion, w.touched(w.list[:0], v, nil), needAll)
+		}
+		if images && u.writer != none {
+			w.tell(f, u.ver*ofImage, w.touched(append(w.list[:0], u.writer), v, func(i int) bool { return w.facts[i].flags&isPrev != 0 }), needFirst)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(w.versions[a].order, w.versions[b].order) })
-	for k := 1; k < len(list); k++ {
-		front[list[k-1]] = front[list[k-1]] || made[list[k]]
+	if inserts {
+		w.inserted(f)
+	}
+	for i := range w.facts {
+		x := &w.facts[i]
+		if x.flags&fNamed == 0 || t.is[x.txn]&aborted != 0 {
+			continue
+		}
+		w.list = append(w.list[:0], x.txn)
+		for k := range w.facts {
+			if n := w.facts[k].txn; n != x.txn && n != w.list[len(w.list)-1] {
+				w.list = append(w.list, n)
+			}
+		}
+		w.tell(f, t.token[x.txn]*ofName+1, w.list, needName)
+		if t.is[x.txn]&committed != 0 {
+			break
+		}
 	}
 }
 
-// context calls f with the transactions that a Checker needs beside suspects: see the package's comment. images says that the history has any.
+func (w *row) tell(f func(key uint64, list []uint32, who need), key uint64, list []uint32, who need) {
+	if w.list = list; len(list) > 1 {
+		f(key, list, who)
+	}
+}
+
+// inserted is together for INSERTs that do not say what they found in the row: all that touched the version right before tell it.
+func (w *row) inserted(f func(key uint64, list []uint32, who need)) {
+	w.sorted = w.sorted[:0] // by their places
+	for i := range w.versions {
+		if w.versions[i].order != 0 {
+			w.sorted = append(w.sorted, uint32(i))
+		}
+	}
+	slices.SortStableFunc(w.sorted, func(a, b uint32) int { return cmp.Compare(w.versions[a].order, w.versions[b].order) })
+	for k := 1; k < len(w.sorted); k++ {
+		if list := w.touched(w.list[:0], int(w.sorted[k]), w.made); len(list) > 0 {
+			w.tell(f, w.versions[w.sorted[k]].ver*ofInsert, w.touched(list, int(w.sorted[k-1]), nil), needAll)
+		}
+	}
+}
+
+// made reports whether a fact is an INSERT's that does not say what it found.
+func (w *row) made(i int) bool {
+	return w.facts[i].flags&(isWrite|fInsert) == isWrite|fInsert && !w.replaces(i)
+}
+
+// byVersion links the facts of each version.
+func (w *row) byVersion() {
+	w.first, w.next = slices.Grow(w.first[:0], len(w.versions))[:len(w.versions)], slices.Grow(w.next[:0], len(w.facts))[:len(w.facts)]
+	for v := range w.first {
+		w.first[v] = -1
+	}
+	for i := len(w.facts) - 1; i >= 0; i-- {
+		w.next[i], w.first[w.of[i]] = w.first[w.of[i]], int32(i)
+	}
+}
+
+// touched adds to a list the transactions of a version's facts, or of some of them.
+func (w *row) touched(list []uint32, v int, which func(i int) bool) []uint32 {
+	for i := w.first[v]; i >= 0; i = w.next[i] {
+		if n := w.facts[i].txn; (which == nil || which(int(i))) && (len(list) == 0 || list[len(list)-1] != n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// context calls f with the transactions that a Checker needs beside suspects. images says that the history has any.
 func (r *Rows) context(images bool, suspect func(uint32) bool, f func(uint32)) {
 	for n := range r.keyed {
 		if !slices.ContainsFunc(r.facts(n), func(f fact) bool { return suspect(f.txn) }) {
 			continue
 		}
-		w := r.take(n)
-		touched, front := make([]bool, len(w.versions)), make([]bool, len(w.versions)) // by suspects; right before what an INSERT of theirs wrote
-		for i := range w.facts {
-			x := &w.facts[i]
-			if !suspect(x.txn) {
-				continue
+		r.take(n).together(r.txns, images, func(_ uint64, list []uint32, who need) {
+			if !slices.ContainsFunc(list, suspect) {
+				return
 			}
-			touched[w.of[i]] = true
-			if v := w.versions[w.of[i]]; images && x.flags&isPrev != 0 && v.writer != none {
-				f(v.writer)
+			if who != needAll {
+				list = list[:1]
 			}
-		}
-		w.fronts(suspect, front)
-		named := false
-		for i := range w.facts {
-			x := &w.facts[i]
-			if x.flags&fNamed != 0 && !named && r.txns.is[x.txn]&aborted == 0 {
-				named = r.txns.is[x.txn]&committed != 0
-				f(x.txn)
+			for _, n := range list {
+				f(n)
 			}
-			if w.rough && touched[w.of[i]] || front[w.of[i]] {
-				f(x.txn)
-			}
-		}
+		})
 	}
 }

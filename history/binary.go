@@ -371,12 +371,20 @@ func pick[T any](r *binaryReader, list []T, n uint64) (v T) {
 // nextBinary reads the next record into e.
 func (r *Reader) nextBinary(e *Event) error {
 	s, err := r.record()
+	for err == nil && r.again != nil && r.again.overRecord(s) {
+		s, err = r.record()
+	}
 	if err != nil {
 		return err
 	}
 	acc, tokens := e.Accesses[:0], e.Tokens[:0]
 	*e = Event{Accesses: acc, Tokens: tokens}
-	if err := readRecord(s, e, &r.list, &r.words, &r.text); err != nil {
+	list := &r.list
+	if r.again != nil { // it has all words
+		all := r.list
+		list = &all
+	}
+	if err := readRecord(s, e, list, &r.words, &r.text); err != nil {
 		return r.fail(err.Error())
 	}
 	return nil

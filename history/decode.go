@@ -24,6 +24,7 @@ type Reader struct {
 	text    text
 	binary  bool     // see binary.go
 	list    []string // the binary form's words
+	again   *again   // nil: all events are read
 }
 
 // maxBlock is how much is taken from the buffer at once.
@@ -60,6 +61,15 @@ func (r *Reader) Warning() string { return r.warning }
 // Next reads the next event into e. The slices in e are used again by the next call; the strings stay valid. At the end
 // it returns io.EOF.
 func (r *Reader) Next(e *Event) error {
+	for {
+		err := r.nextEvent(e)
+		if err != nil || r.again == nil || !r.again.over(e.Kind, e.Txn) {
+			return err
+		}
+	}
+}
+
+func (r *Reader) nextEvent(e *Event) error {
 	if r.binary {
 		return r.nextBinary(e)
 	}
@@ -68,7 +78,7 @@ func (r *Reader) Next(e *Event) error {
 		if err != nil {
 			return err
 		}
-		if len(line) == 0 {
+		if len(line) == 0 || r.again != nil && whole && r.again.overLine(line) {
 			continue
 		}
 		p := parser{s: line, words: &r.words, text: &r.text}
@@ -223,6 +233,9 @@ func (p *parser) event(e *Event) error {
 		case "s":
 			e.Session, err = p.uint()
 		case "t":
+			if e.Txn != 0 {
+				return errors.New("the event has two transactions (key t)")
+			}
 			e.Txn, err = p.uint()
 		case "from":
 			e.From, err = p.uint()

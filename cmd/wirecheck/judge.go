@@ -110,13 +110,20 @@ const (
 
 // judgeAll is judgeOnce with a checker that keeps everything.
 func judgeAll(inputs []input, opts isolation.Options, warn func(string), follow follower) (*isolation.Checker, error) {
+	return keepAll(opts, func(opts isolation.Options) (*isolation.Checker, error) {
+		return judgeOnce(inputs, opts, true, warn, follow)
+	})
+}
+
+// keepAll judges with a checker that keeps everything.
+func keepAll(opts isolation.Options, judge func(isolation.Options) (*isolation.Checker, error)) (*isolation.Checker, error) {
 	percent := keepingGarbage
 	if opts.Walks != nil {
 		percent = sievingGarbage
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	return judgeOnce(inputs, opts, true, warn, follow)
+	return judge(opts)
 }
 
 func rewind(inputs []input) error {
@@ -133,7 +140,7 @@ const searchFrom = 256
 
 // judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything; of many, those
 // alone that are part of what the sieve found. If they are most of all, and it did not search, it judges nothing, and gives no checker.
-func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered bool, warn func(string)) error {
+func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered bool, warn func(string)) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(sievingGarbage))
 	var s *sieve.Sieve
 	var warnings []string
@@ -144,7 +151,13 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 	if opts.Strict {
 		walks = 0 // the sieve searches no session order and no real time
 	}
-	c, err := judgeOnce(inputs, none, true, func(text string) { warnings = append(warnings, text) }, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+	later := func(text string) { warnings = append(warnings, text) }
+	in, err := openAll(inputs, func(text string) { later(text) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	c, err = in.judge(none, true, func(o *isolation.Options) (func(int, *history.Event) error, error) {
 		s = sieve.New(sieve.Options{Walks: walks, Commutes: commutes, Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
 		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
 	})
@@ -165,18 +178,20 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 	}
 	n := isolation.Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered}
 	if r.All != "" || r.Suspects > 0 {
+		later = warn
 		if err := rewind(inputs); err != nil || r.All != "" || r.Walks == nil && 2*r.Suspects > c.Coverage().Transactions {
 			return err
 		}
 		opts.Only = r.Suspect
 		if w := r.Walks; w != nil {
-			opts.Only, opts.Beside, opts.Walks, n.Far = w.Has, r.Suspect, w.Of, w.Far()
+			opts.Only, opts.Walks, n.Far = w.Has, w.Of, w.Far()
 		}
-		if c, err = judgeAll(inputs, opts, warn, nil); err != nil {
+		all := c
+		if c, err = judgeSome(in, inputs, opts, r.Alone, all, warn); err != nil {
 			return err
 		}
 		if r.Walks != nil {
-			isolation.Draw(c, r.Walks.Dependencies())
+			isolation.Draw(c, all, r.Walks.Transactions(), r.Walks.Dependencies())
 			r.Walks = nil // what it takes in memory is not needed any more
 		}
 	}
@@ -187,28 +202,80 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 	return nil
 }
 
+// judgeSome gives a checker the transactions that it is to judge (Options.Only). all has counted all of the history. alone says that nothing else of the
+// history matters to them: then, if it can, it reads nothing else.
+func judgeSome(in *readings, inputs []input, opts isolation.Options, alone bool, all *isolation.Checker, warn func(string)) (*isolation.Checker, error) {
+	if v := all.Coverage(); !alone || len(in.list) > 1 || in.list[0].again == nil || len(v.Contradictions) > 0 || v.Broken != "" {
+		return judgeAll(inputs, opts, warn, nil)
+	}
+	passed, err := in.list[0].again(inputs[0].in, opts.Only)
+	if err != nil {
+		return nil, err
+	}
+	count := opts
+	count.Only, count.Walks, opts.Passed = func(uint64) bool { return false }, nil, passed
+	same := isolation.New(count)
+	c, err := keepAll(opts, func(opts isolation.Options) (*isolation.Checker, error) {
+		return in.judge(opts, true, func(*isolation.Options) (func(int, *history.Event) error, error) {
+			return func(_ int, e *history.Event) error { same.Add(e); return nil }, nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	isolation.Join(c, all, same)
+	return c, nil
+}
+
 // errForgot ends the reading of a history of which something is needed that the checker has forgotten.
 var errForgot = errors.New("a read is older than the window of the checker")
 
 // judgeOnce gives the events to a new checker; keeps says that it keeps everything.
 func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(string), follow follower) (_ *isolation.Checker, err error) {
-	list := make([]*reading, len(inputs))
-	sources := make([]fleet.Source, len(inputs))
+	in, err := openAll(inputs, warn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	return in.judge(opts, keeps, follow)
+}
+
+// readings are the readings of all files.
+type readings struct{ list []*reading }
+
+// openAll begins to read files.
+func openAll(inputs []input, warn func(string)) (*readings, error) {
+	rs := &readings{}
 	runs := map[string]string{}
-	for i, in := range inputs {
+	for _, in := range inputs {
 		r, err := open(in, warn)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, rs.close())
 		}
-		defer func() { err = errors.Join(err, r.close()) }()
+		rs.list = append(rs.list, r)
 		if other, twice := runs[r.run]; twice && r.run != "" {
-			return nil, fmt.Errorf("%s and %s are of one proxy: name one of them", other, in.name)
+			return nil, errors.Join(fmt.Errorf("%s and %s are of one proxy: name one of them", other, in.name), rs.close())
 		}
 		runs[r.run] = in.name
-		list[i], sources[i] = r, fleet.Source{Name: in.name, Next: r.next}
 	}
-	next := list[0].next
-	if len(list) > 1 {
+	return rs, nil
+}
+
+func (rs *readings) close() (err error) {
+	for _, r := range rs.list {
+		err = errors.Join(err, r.close())
+	}
+	return err
+}
+
+// judge gives the events to a new checker.
+func (rs *readings) judge(opts isolation.Options, keeps bool, follow follower) (_ *isolation.Checker, err error) {
+	next := rs.list[0].next
+	if len(rs.list) > 1 {
+		sources := make([]fleet.Source, len(rs.list))
+		for i, r := range rs.list {
+			sources[i] = fleet.Source{Name: r.name, Next: r.next}
+		}
 		m := fleet.Merge(sources...)
 		next, opts.Recorder, opts.Origin = m.Next, m.Recorder, m.Origin
 	}
@@ -233,7 +300,7 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 			return nil, errForgot
 		}
 	}
-	for _, r := range list {
+	for _, r := range rs.list {
 		r.finish(c.Coverage().Open)
 	}
 	return c, nil
@@ -249,10 +316,14 @@ func inputOf(o *isolation.Options, e *history.Event) int {
 
 // reading is the reading of one file.
 type reading struct {
+	name   string
 	run    string // of the process that recorded it; empty: not known
 	next   func(*history.Event) error
 	finish func(open int) // warns of what is missing at the end, where so many sessions had not ended
 	close  func() error
+	// again begins to read it from its beginning once more, of transactions those alone that only wants. passed is how many others have begun so far.
+	// nil: it cannot.
+	again func(in io.Reader, only func(txn uint64) bool) (passed func() int, err error)
 }
 
 // open begins to read a file: a trace, or else a history.
@@ -273,7 +344,10 @@ func open(in input, warn func(string)) (*reading, error) {
 			warn(fmt.Sprintf("%s: the history is cut off: %s had not ended", in.name, prose.Count(open, "session")))
 		}
 	}
-	return &reading{r.Header().Run, r.Next, finish, func() error { return nil }}, nil
+	again := func(from io.Reader, only func(txn uint64) bool) (func() int, error) {
+		return r.Passed, r.Again(from, only)
+	}
+	return &reading{in.name, r.Header().Run, r.Next, finish, func() error { return nil }, again}, nil
 }
 
 // openObserved begins to read the history in a trace.
@@ -306,5 +380,5 @@ func openObserved(in input, warn func(string)) (*reading, error) {
 			warn(r.Warning())
 		}
 	}
-	return &reading{r.Header().Run, next, finish, r.Close}, nil
+	return &reading{in.name, r.Header().Run, next, finish, r.Close, nil}, nil
 }

@@ -145,6 +145,12 @@ type Edge struct {
 	From, To uint32
 }
 
+// Txn is a committed transaction as one who draws edges knows it. From and To are ticks. Edges says that it may have edges.
+type Txn struct {
+	ID, Session, From, To uint64
+	Edges                 bool
+}
+
 // Dependency is an edge between two transactions, by their ids, as package level has it: Old and New number versions, the statements are their places in
 // their transactions.
 type Dependency struct {

@@ -220,7 +220,11 @@ func (c *Checker) search(session uint64) {
 
 // classes reports the shortest cycle through s of each class, most severe first, and whether there is any cycle.
 func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (some bool) {
-	list, some := c.paths.Through(s.node-1, mask, c.coverage.Transactions)
+	begun := c.coverage.Transactions
+	if c.opts.Passed != nil {
+		begun += c.opts.Passed()
+	}
+	list, some := c.paths.Through(s.node-1, mask, begun)
 	for _, f := range list {
 		c.report(c.steps(f.Hops), f.Class, suffix, mask, session)
 	}

@@ -29,7 +29,7 @@ func (c *Checker) install(t *txn) {
 	}
 	from := t.installed
 	t.state, t.installed = stateCommitted, len(t.accesses)
-	if c.levels != nil {
+	if c.levels != nil && !c.told {
 		c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to, Own: own(t)})
 	}
 	revealed, limbo := c.register(t, from)

@@ -101,8 +101,8 @@ type Options struct {
 	Only func(txn uint64) bool
 	// Walks gives the cycles that a transaction completes: then no edges are drawn, and nothing is searched. nil: the Checker searches.
 	Walks func(txn uint64) []cycle.Walk
-	// Beside says of a transaction that is not judged (Only) that the levels of the history are to know it, since another one draws its edges. nil: of none.
-	Beside func(txn uint64) bool
+	// Passed is how many transactions began of which the Checker is given nothing (Join). nil: none.
+	Passed func() int
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -125,9 +125,12 @@ type Checker struct {
 	late     map[uint64]*txn // ended ones, some of whose writes are still to be told
 	tables   map[string]*table
 	requests requests
-	session  uint64                // of the event at hand
-	hand     *txn                  // which the event at hand ended, or the writes of which it told
-	counts   Counts                // see Settle
+	session  uint64   // of the event at hand
+	hand     *txn     // which the event at hand ended, or the writes of which it told
+	counts   Counts   // see Settle
+	all      *Checker // and Join
+	same     *Checker
+	ran      []ran                 // of those that were only counted, in the order of their ends
 	tokens   map[string]*txn       // of transactions that are not forgotten
 	pending  map[string][]*version // versions seen whose writer's token belongs to nobody yet
 

@@ -88,10 +88,18 @@ func (g *graph) tell(e *edge, from, to *txn) {
 	g.levels.AddEdge(level.Edge{From: from.id, To: to.id, Kind: kind, Predicate: e.pred != nil, Old: old, New: of(e.to), FromStatement: e.fromStmt, ToStatement: e.toStmt})
 }
 
-// Draw tells the levels the dependencies that another one drew.
-func Draw(c *Checker, edges iter.Seq[cycle.Dependency]) {
+// Draw tells the levels the committed transactions, in the order of their ends, and the dependencies that another one drew (Options.Walks). all is a Checker
+// that has counted all of them.
+func Draw(c, all *Checker, txns iter.Seq[cycle.Txn], edges iter.Seq[cycle.Dependency]) {
 	if c.levels == nil {
 		return
+	}
+	n := 0
+	for t := range txns {
+		if is := all.ran[n]; t.Edges {
+			c.levels.AddTxn(level.Txn{ID: t.ID, Session: t.Session, From: t.From, To: t.To, Writes: is.wrote, Own: is.own})
+		}
+		n++
 	}
 	for e := range edges {
 		kind := level.RW

@@ -62,6 +62,9 @@ type TableSeen struct {
 
 // tables lists the tables whose row versions were seen, by name.
 func tables(c *Checker) (list []TableSeen) {
+	if c.all != nil {
+		return tables(c.all)
+	}
 	names := slices.Collect(maps.Keys(c.tables))
 	for name := range c.approximate {
 		if c.tables[name] == nil {
@@ -80,6 +83,11 @@ func tables(c *Checker) (list []TableSeen) {
 }
 
 func counts(c *Checker) Coverage {
+	if c.all != nil {
+		v := joined(c)
+		v.Far = c.paths.Far + c.counts.Far
+		return v
+	}
 	v := c.coverage
 	v.Unread, v.Contradictions = maps.Clone(v.Unread), maps.Clone(v.Contradictions)
 	v.Unfinished, v.Awaited = len(c.open), len(c.late)

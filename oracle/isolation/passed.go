@@ -25,6 +25,30 @@ func Settle(c *Checker, n Counts) {
 	}
 }
 
+// Join tells a Checker that was given the events of some transactions alone what another one counted of all events, and what a third one counted of the
+// same ones: neither of the two judges any transaction.
+func Join(c, all, same *Checker) {
+	c.all, c.same = all, same
+	if c.levels != nil {
+		for _, o := range all.levels.Own() {
+			c.levels.Ran(o)
+		}
+	}
+}
+
+// joined are the counts of all events.
+func joined(c *Checker) Coverage {
+	v := counts(c.all).Plus(c.coverage.plus(c.same.coverage, -1))
+	v.Broken = c.coverage.Broken
+	return v
+}
+
+// ran is what the levels have to know of a committed transaction that was only counted.
+type ran struct {
+	own   level.Own
+	wrote bool
+}
+
 // pass counts a statement of t, and keeps what a later event of it needs.
 func pass(c *Checker, t *txn, e *history.Event) {
 	t.stmts = append(t.stmts, stmt{n: e.N, coverage: e.Coverage})
@@ -102,10 +126,9 @@ func endPassed(c *Checker, t *txn, out history.Outcome) {
 	switch out {
 	case history.OutcomeCommitted:
 		c.coverage.Committed++
-		if c.levels != nil && c.opts.Beside != nil && c.opts.Beside(t.id) {
-			c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to, Writes: t.wrote, Own: own(t)})
-		} else if c.levels != nil {
+		if c.levels != nil {
 			c.levels.Ran(own(t))
+			c.ran = append(c.ran, ran{own(t), t.wrote})
 		}
 	case history.OutcomeAborted:
 		c.coverage.Aborted++

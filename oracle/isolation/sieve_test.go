@@ -19,8 +19,9 @@ import (
 // sieveRuns is how many random histories are judged with and without a sieve: few in `make test`, many in `make soak`.
 var sieveRuns = flag.Uint64("sieve-runs", 600, "random histories of each kind, with and without a sieve")
 
-// sieved judges events with a sieve before the Checker. walks says that it looks for the cycles.
-func sieved(opts Options, events []history.Event, parts int, walks bool) (*Checker, *sieve.Result) {
+// sieved judges events with a sieve before the Checker. walks says that it looks for the cycles, alone that the Checker is given nothing but what it judges,
+// if the sieve says that it may.
+func sieved(opts Options, events []history.Event, parts int, walks, alone bool) (*Checker, *sieve.Result) {
 	counted := opts
 	counted.Only = func(uint64) bool { return false }
 	_, counts := run(counted, events)
@@ -38,14 +39,36 @@ func sieved(opts Options, events []history.Event, parts int, walks bool) (*Check
 		opts.Only = r.Suspect
 	}
 	if w := r.Walks; w != nil {
-		opts.Only, opts.Beside, opts.Walks, n.Far = w.Has, r.Suspect, w.Of, w.Far()
+		opts.Only, opts.Walks, n.Far = w.Has, w.Of, w.Far()
 	}
-	_, c := run(opts, events)
+	c := judged(opts, counts, events, alone && r.Alone && len(counts.coverage.Contradictions) == 0)
 	Settle(c, n)
 	if r.Walks != nil {
-		Draw(c, r.Walks.Dependencies())
+		Draw(c, counts, r.Walks.Transactions(), r.Walks.Dependencies())
 	}
 	return c, r
+}
+
+// judged gives a Checker the events; alone: of transactions those only that it judges.
+func judged(opts Options, counts *Checker, events []history.Event, alone bool) *Checker {
+	if !alone {
+		_, c := run(opts, events)
+		return c
+	}
+	begun, count := 0, opts
+	count.Only, count.Walks = func(uint64) bool { return false }, nil
+	opts.Passed = func() int { return begun }
+	c, same := New(opts), New(count)
+	for i := range events {
+		if e := &events[i]; e.Txn == 0 || opts.Only(e.Txn) {
+			c.Add(e)
+			same.Add(e)
+		} else if e.Kind == history.EventBegin {
+			begun++
+		}
+	}
+	Join(c, counts, same)
+	return c
 }
 
 // said is all that a Checker says of a history.
@@ -77,18 +100,28 @@ func said(t *testing.T, c *Checker) string {
 }
 
 // sieveCounts counts what the histories of a test were.
-type sieveCounts struct{ all, none, some, whole, found, proved, refuted, walked, cycles int }
+type sieveCounts struct{ all, none, some, whole, found, proved, refuted, walked, cycles, alone, shown int }
 
 // same judges a history with and without a sieve.
 func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, parts int, what string) {
 	opts.Keep = -1
 	_, whole := run(opts, events)
-	c, r := sieved(opts, events, parts, false)
-	if a, b := said(t, whole), said(t, c); a != b {
+	c, r := sieved(opts, events, parts, false, false)
+	a := said(t, whole)
+	if b := said(t, c); a != b {
 		t.Fatalf("%s, %+v, sieve %+v (strict %v): without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), *r, opts.Strict, a, b, written(events))
 	}
-	if c, r := sieved(opts, events, parts, true); r.Walks != nil {
-		if a, b := said(t, whole), said(t, c); a != b {
+	if r.Alone && r.Suspects > 0 {
+		c, _ := sieved(opts, events, parts, false, true)
+		if b := said(t, c); a != b {
+			t.Fatalf("%s, %+v (strict %v), the suspects alone: without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), opts.Strict, a, b, written(events))
+		}
+		if n.alone++; len(whole.order) > 0 {
+			n.shown++
+		}
+	}
+	if c, r := sieved(opts, events, parts, true, n.walked%2 == 0); r.Walks != nil {
+		if b := said(t, c); a != b {
 			t.Fatalf("%s, %+v, the sieve looks for cycles: without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), a, b, written(events))
 		}
 		if opts.Levels {
@@ -248,7 +281,7 @@ func TestSieve(t *testing.T) {
 		n.same(t, randomOptions(rng), garnish(rng, d), 1+rng.IntN(3), fmt.Sprint("toy, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some || n.proved < 1000 || n.refuted < n.proved/2 {
+	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some || n.proved < 1000 || n.refuted < n.proved/2 || n.alone < 300 || n.shown < 100 {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }
@@ -472,7 +505,7 @@ s3 t3 begin "serializable"; t3 r y@1; t3 r x@0; t3 commit
 			}
 			test.each(n, &events[i])
 		}
-		_, r := sieved(Options{Keep: -1, Levels: true}, events, 1, true)
+		_, r := sieved(Options{Keep: -1, Levels: true}, events, 1, true, false)
 		if r.All == "" && (r.Walks != nil) != test.walks || test.walks && r.All != "" {
 			t.Errorf("%s: the sieve looks for cycles: %v, want %v (%+v)", test.name, r.Walks != nil, test.walks, *r)
 		}

@@ -68,15 +68,28 @@ type edge struct {
 	leaves     bool // it leads to the other one
 }
 
-// plainSoFar says why a history is not plain, by what is known without its rows; empty: it may be.
-func (s *Sieve) plainSoFar() string {
+// related says how transactions may be related but by the rows that they read and wrote; empty: not at all.
+func (s *Sieve) related() string {
 	for _, tb := range s.tables {
-		if tb.asked || tb.unkeyed {
-			return "conditions, or rows without keys"
+		if tb.asked {
+			return "conditions"
 		}
 	}
 	if s.requests.n > 0 || s.part != nil || len(s.late) > 0 || s.pending {
 		return "requests, or writes that were told late"
+	}
+	return ""
+}
+
+// plainSoFar says why a history is not plain, by what is known without its rows; empty: it may be.
+func (s *Sieve) plainSoFar() string {
+	if why := s.related(); why != "" {
+		return why
+	}
+	for _, tb := range s.tables {
+		if tb.unkeyed {
+			return "rows without keys"
+		}
 	}
 	for _, is := range s.txns.is {
 		if is&undone != 0 && is&committed != 0 {

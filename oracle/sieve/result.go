@@ -18,6 +18,9 @@ type Result struct {
 	// Order is that of the history, if it was asked for and All is empty.
 	Order *Order
 
+	// Alone says that nothing that other transactions did matters to the judging of the suspects: a Checker may be given the events of these alone.
+	Alone bool
+
 	// Walks are the cycles, if they were asked for and the history is plain (exact.go).
 	Walks *Walks
 
@@ -71,7 +74,7 @@ func (s *Sieve) Judge() *Result {
 	if s.why != "" {
 		return &Result{All: s.why}
 	}
-	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose}
+	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose, Alone: s.related() == ""}
 	in := make([]bool, len(s.txns.id))
 	r.in.most = 4*uint64(len(in)) + 4096
 	g := s.graph()
@@ -82,6 +85,7 @@ func (s *Sieve) Judge() *Result {
 	s.context(r, in)
 	if x := s.exact(in, r.Suspects); x != nil {
 		r.Walks = s.walks(x)
+		r.Walks.nodes = &r.in
 	}
 	if s.opts.Order {
 		r.Order = s.order(g)

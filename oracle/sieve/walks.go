@@ -16,6 +16,7 @@ type Walks struct {
 	by    map[uint64][]cycle.Walk
 	far   int
 	in    ids
+	nodes *ids // of which the edges are drawn
 }
 
 // walks gives the cycles of a plain history.
@@ -155,6 +156,18 @@ func (w *Walks) Far() int { return w.far }
 
 // Has reports whether a transaction is part of what is reported, or tells what is said of it: these are the ones that a Checker has to be given.
 func (w *Walks) Has(txn uint64) bool { return w.in.has(txn) }
+
+// Transactions gives the committed transactions in the order of their ends.
+func (w *Walks) Transactions() iter.Seq[cycle.Txn] {
+	return func(yield func(cycle.Txn) bool) {
+		t := w.txns
+		for _, n := range t.ended {
+			if t.is[n]&committed != 0 && !yield(cycle.Txn{ID: t.id[n], Session: t.sessionIDs[t.session[n]], From: t.from[n], To: t.to[n], Edges: w.nodes.has(t.id[n])}) {
+				return
+			}
+		}
+	}
+}
 
 // Dependencies gives all edges in the order in which they were drawn.
 func (w *Walks) Dependencies() iter.Seq[cycle.Dependency] {

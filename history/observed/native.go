@@ -108,6 +108,9 @@ func WriteNative(w io.Writer, h *History) error {
 	if h.Lists() {
 		return errors.New("lists are no rows: a history of appends has no native form")
 	}
+	if unwritten, _ := h.Strays(); unwritten && h.KnownInitial {
+		return ErrUnwritten
+	}
 	out, err := history.NewWriter(w, history.Header{Run: "converted"})
 	if err != nil {
 		return err

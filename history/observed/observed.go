@@ -3,7 +3,11 @@
 // order the versions came: that has to be inferred.
 package observed
 
-import "wirecheck/history"
+import (
+	"errors"
+
+	"wirecheck/history"
+)
 
 // Kind says what an operation did to its key.
 type Kind uint8
@@ -62,6 +66,41 @@ func (h *History) Omit(reason string) {
 	}
 	h.Omitted[reason]++
 }
+
+// Strays reports whether a committed transaction read what nobody wrote, and what none but a transaction wrote that was rolled back.
+func (h *History) Strays() (unwritten, rolledBack bool) {
+	stays := map[[2]string]bool{}
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		for k := range t.Ops {
+			if op := &t.Ops[k]; op.Kind != Read {
+				at := [2]string{op.Key, op.Value}
+				stays[at] = stays[at] || t.Outcome != history.OutcomeAborted
+			}
+		}
+	}
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		for k := range t.Ops {
+			op := &t.Ops[k]
+			if op.Kind != Read || op.Unknown || op.Initial || t.Outcome != history.OutcomeCommitted {
+				continue
+			}
+			values := op.List
+			if !op.IsList {
+				values = []string{op.Value}
+			}
+			for _, v := range values {
+				is, written := stays[[2]string{op.Key, v}]
+				unwritten, rolledBack = unwritten || !written, rolledBack || written && !is
+			}
+		}
+	}
+	return unwritten, rolledBack
+}
+
+// ErrUnwritten says that a value from nowhere would be taken for one from before the history, or the other way round.
+var ErrUnwritten = errors.New("a value was read that nobody wrote, and the form does not tell one from before the history from one from nowhere as this history does")
 
 // Lists reports whether the history has appends.
 func (h *History) Lists() bool {

@@ -57,12 +57,28 @@ func Write(w io.Writer, h *observed.History, format string) error {
 	if !ok {
 		return fmt.Errorf("unknown format %q: known are %s", format, strings.Join(Formats, ", "))
 	}
-	data, err := write(h)
+	var data []byte
+	err := fits(h, format)
+	if err == nil {
+		data, err = write(h)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", format, err)
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// fits refuses what would be judged otherwise in a format.
+func fits(h *observed.History, format string) error {
+	unwritten, rolledBack := h.Strays()
+	switch {
+	case unwritten && h.KnownInitial != (format == Plume || format == DBCop):
+		return observed.ErrUnwritten
+	case rolledBack && format == TimeKiller:
+		return errors.New("the form has no transactions that were rolled back, and a committed one read of such")
+	}
+	return nil
 }
 
 // Detect recognises a format by a file's beginning; empty: none of them.

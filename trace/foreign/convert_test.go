@@ -1,0 +1,205 @@
+package foreign
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/history"
+	"wirecheck/history/observed"
+	"wirecheck/oracle/inferred"
+)
+
+// store plays transactions of three sessions to a store of registers or lists that serves some reads wrong.
+type store struct {
+	rng   *rand.Rand
+	lists bool
+	all   map[string][]string // what was written to each key, whatever became of it
+	now   map[string][]string // what was committed
+	tick  uint64
+	open  [4]*observed.Transaction
+	h     *observed.History
+}
+
+func newStore(rng *rand.Rand) *store {
+	return &store{rng: rng, lists: rng.IntN(3) == 0, all: map[string][]string{}, now: map[string][]string{}, h: &observed.History{Ordered: true}}
+}
+
+// read is what a read of a key returns in a transaction: mostly what is committed, with its own writes.
+func (s *store) read(t *observed.Transaction, key string) observed.Op {
+	list := slices.Clone(s.now[key])
+	if s.rng.IntN(8) == 0 { // any version
+		list = slices.Clone(s.all[key][:s.rng.IntN(len(s.all[key])+1)])
+	}
+	for i := range t.Ops {
+		if op := &t.Ops[i]; op.Kind != observed.Read && op.Key == key {
+			list = append(slices.DeleteFunc(list, func(v string) bool { return v == op.Value }), op.Value)
+		}
+	}
+	op := observed.Op{Key: key, Initial: len(list) == 0, IsList: s.lists}
+	switch {
+	case s.lists:
+		op.List, op.Value = list, "["+strings.Join(list, " ")+"]"
+	case len(list) > 0:
+		op.Value = list[len(list)-1]
+	}
+	return op
+}
+
+func (s *store) step(session int) {
+	s.tick++
+	t := s.open[session]
+	switch {
+	case t == nil:
+		s.open[session] = &observed.Transaction{Session: uint64(session), Begin: s.tick}
+	case len(t.Ops) == 0 || s.rng.IntN(3) > 0:
+		key := fmt.Sprint(s.rng.IntN(3))
+		if s.rng.IntN(2) == 0 {
+			t.Ops = append(t.Ops, s.read(t, key))
+			return
+		}
+		value := fmt.Sprint(len(s.all["0"]) + len(s.all["1"]) + len(s.all["2"]) + 1)
+		s.all[key] = append(s.all[key], value)
+		kind := observed.Write
+		if s.lists {
+			kind = observed.Append
+		}
+		t.Ops = append(t.Ops, observed.Op{Kind: kind, Key: key, Value: value})
+	default:
+		s.end(session, history.OutcomeCommitted)
+	}
+}
+
+func (s *store) end(session int, outcome history.Outcome) {
+	t := s.open[session]
+	s.open[session] = nil
+	t.ID, t.End, t.Outcome = uint64(len(s.h.Transactions)), s.tick, outcome
+	if s.rng.IntN(8) == 0 && outcome == history.OutcomeCommitted {
+		t.Outcome = history.OutcomeAborted
+	}
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		switch {
+		case op.Kind == observed.Read && t.Outcome != history.OutcomeCommitted:
+			*op = observed.Op{Key: op.Key, Unknown: true}
+		case op.Kind != observed.Read && t.Outcome == history.OutcomeCommitted:
+			s.now[op.Key] = append(s.now[op.Key], op.Value)
+		}
+	}
+	s.h.Transactions = append(s.h.Transactions, *t)
+}
+
+// judgement is what a history's classes and levels are.
+func judgement(h *observed.History) string {
+	r := inferred.Check(h, inferred.Options{Order: true, Levels: true})
+	classes := map[string]bool{}
+	for _, f := range r.Findings {
+		classes[string(f.Class)] = true
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, slices.Sorted(maps.Keys(classes)), r.Undecided)
+	for _, v := range r.Levels {
+		fmt.Fprintf(&b, "%s: %s\n", v.Level, v.State)
+	}
+	return b.String()
+}
+
+// TestConvertRandom writes random histories in each form that can say them: classes and levels stay.
+func TestConvertRandom(t *testing.T) {
+	converted, wrong := map[string]int{}, 0
+	for seed := range uint64(400) {
+		s := newStore(rand.New(rand.NewPCG(seed, 51)))
+		for range 8 + s.rng.IntN(50) {
+			s.step(1 + s.rng.IntN(3))
+		}
+		limbo := s.rng.IntN(3) == 0
+		for i, t := range s.open {
+			if t != nil && limbo {
+				s.end(i, history.OutcomeUnknown)
+				s.h.Transactions[len(s.h.Transactions)-1].End = 0
+			}
+		}
+		if len(s.h.Transactions) == 0 {
+			continue
+		}
+		ordered, timeless := judgement(s.h), ""
+		if !strings.HasPrefix(ordered, "[]") {
+			wrong++
+		}
+		{
+			h := *s.h
+			h.Transactions = slices.Clone(h.Transactions)
+			for i := range h.Transactions {
+				h.Transactions[i].Begin, h.Transactions[i].End = 0, 0
+			}
+			h.Ordered, h.KnownInitial = false, true
+			timeless = judgement(&h)
+		}
+		for _, format := range Formats {
+			var b bytes.Buffer
+			if err := Write(&b, s.h, format); err != nil {
+				continue
+			}
+			again, err := Read(bytes.NewReader(b.Bytes()), format, "again")
+			if errors.Is(err, errEmpty) {
+				continue // nothing was committed
+			}
+			if err != nil {
+				t.Fatalf("seed %d as %s: %v\n%s", seed, format, err, b.String())
+			}
+			want := ordered
+			if !again.Ordered {
+				want = timeless
+			}
+			if got := judgement(again); got != want {
+				var elle bytes.Buffer
+				_ = Write(&elle, s.h, Elle)
+				t.Errorf("seed %d as %s:\n%swant\n%s%s\nof\n%s", seed, format, got, want, b.String(), elle.String())
+			}
+			converted[format]++
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Log(converted, wrong)
+	for _, format := range Formats {
+		if converted[format] < 50 || wrong < 100 {
+			t.Errorf("%v were converted, %d of them wrong: they prove little", converted, wrong)
+		}
+	}
+}
+
+// TestConvertStrays: where a form cannot say where a value came from, the history is refused. Its neighbour, whose values were all written, is not.
+func TestConvertStrays(t *testing.T) {
+	for _, tt := range []struct {
+		from, text string
+		refused    []string
+	}{
+		{Plume, "w(0,1,1,1)\nr(0,2,2,2)\n", []string{Elle, JepsenJSON, "native"}}, // garbage
+		{Plume, "w(0,1,1,1)\nr(0,1,2,2)\n", nil},
+		{Elle, "{:type :ok :process 0 :value [[:r 0 7] [:w 1 1]]}", []string{Plume, DBCop}}, // there before
+		{Elle, "{:type :ok :process 0 :value [[:r 0 nil] [:w 1 1]]}", nil},
+		{Elle, "{:type :fail :process 0 :value [[:w 0 7]]} {:type :ok :process 1 :value [[:r 0 7]]}", []string{TimeKiller}},
+		{Elle, "{:type :fail :process 0 :value [[:w 0 7]]} {:type :ok :process 1 :value [[:r 0 nil]]}", nil},
+	} {
+		h := read(t, tt.from, tt.text)
+		for _, to := range append([]string{"native"}, Formats...) {
+			var b bytes.Buffer
+			var err error
+			if to == "native" {
+				err = observed.WriteNative(&b, h)
+			} else if err = Write(&b, h, to); to == TimeKiller && !h.Ordered {
+				continue
+			}
+			if refused := slices.Contains(tt.refused, to); refused != (err != nil) {
+				t.Errorf("%q as %s: %v, refused: want %v", tt.text, to, err, refused)
+			}
+		}
+	}
+}

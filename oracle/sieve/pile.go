@@ -1,6 +1,9 @@
 package sieve
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // pile is a long list that grows without being copied.
 type pile[T any] struct {
@@ -32,6 +35,22 @@ func (p *pile[T]) all(yield func(int, *T) bool) {
 				return
 			}
 			n++
+		}
+	}
+}
+
+// drain gives all, and keeps nothing of what it gave.
+func (p *pile[T]) drain() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		lists := append(p.full, p.last)
+		p.full, p.last = nil, nil
+		for k, list := range lists {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+			lists[k] = nil
 		}
 	}
 }

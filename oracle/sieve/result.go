@@ -83,17 +83,33 @@ func (s *Sieve) Judge() *Result {
 		r.Cycles += s.units(in, nil)
 	}
 	s.context(r, in)
-	if x := s.exact(in, r.Suspects); x != nil {
+	x := s.exact(in, r.Suspects)
+	if s.opts.Order {
+		r.Order = s.order(g)
+	} else {
+		s.meeting.edges = pile[[2]uint32]{}
+	}
+	g = nil
+	if x != nil {
+		if !x.rough && s.tellAll() {
+			s.forgetRows()
+		}
 		r.Walks = s.walks(x)
 		r.Walks.nodes = &r.in
 	}
-	if s.opts.Order {
-		r.Order = s.order(g)
-	}
-	s.parts = nil // its facts are not needed any more, nor is what is said of transactions for the sake of rows
-	s.txns.tokens, s.txns.token, s.txns.tables, s.txns.began = index{}, nil, nil, nil
+	s.forgetRows()
+	s.txns.began = nil
 	return r
 }
+
+// forgetRows makes room: the facts of rows are not needed any more, nor is what is said of transactions for the sake of rows.
+func (s *Sieve) forgetRows() {
+	s.parts = nil
+	s.txns.tokens, s.txns.token, s.txns.tables = index{}, nil, nil
+}
+
+// tellAll reports whether each transaction tells all that is said of it, if it tells the places of versions.
+func (s *Sieve) tellAll() bool { return !s.named && !s.images && !s.inserts }
 
 // graph is what cycles of transactions are looked for in.
 func (s *Sieve) graph() *graph {
@@ -216,7 +232,7 @@ func (s *Sieve) context(r *Result, in []bool) {
 	if some {
 		more := make([]bool, len(in))
 		for _, p := range s.parts {
-			if !s.named && !s.images && !s.inserts && !s.rough {
+			if s.tellAll() && !s.rough {
 				break // each tells all that is said of it
 			}
 			p.context(s.images, func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })

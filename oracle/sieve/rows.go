@@ -228,8 +228,13 @@ func (w *row) inOrder(t *txns) (bad bool) {
 			return true
 		}
 	}
+	for k := 1; k < len(w.sorted); k++ {
+		if v := &w.versions[w.sorted[k-1]]; v.order < w.versions[w.sorted[k]].order {
+			v.next = w.sorted[k]
+		}
+	}
 	for i := range w.versions {
-		if v := &w.versions[i]; v.order != 0 || v.asOf != 0 {
+		if v := &w.versions[i]; v.next == none && (v.order != 0 || v.asOf != 0) {
 			at := v.order + 1
 			if v.order == 0 {
 				at = v.asOf

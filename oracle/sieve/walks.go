@@ -30,7 +30,7 @@ func (s *Sieve) walks(x *exact) *Walks {
 	}
 	var more []uint32
 	for _, r := range s.parts {
-		if s.named || s.images || s.inserts || x.rough {
+		if !s.tellAll() || x.rough {
 			r.context(s.images, has, func(n uint32) { more = append(more, n) })
 		}
 	}
@@ -61,11 +61,10 @@ func (x *exact) walks() *Walks {
 		}
 	}
 	next := slices.Clone(w.first[:n])
-	for _, d := range x.drawn.all {
+	for d := range x.drawn.drain() {
 		w.edges[next[d.by]] = d.edge
 		next[d.by]++
 	}
-	x.drawn = pile[draft]{}
 	g := cycle.New(nodes)
 	of, back := make([]uint32, n), make([]uint32, 0, nodes)
 	arcs := make([]cycle.Arc, 2*len(w.edges))

@@ -15,6 +15,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/observed"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/oracle/inferred"
 	"wirecheck/oracle/level"
@@ -211,6 +212,9 @@ kept; "binary" is the form that check reads fastest.`,
 			}
 			if !h.Ordered && (to == foreign.Elle || to == foreign.JepsenJSON) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning: the history shows no real time; that of the result means nothing, but for the order of each session")
+			}
+			if n := h.Unordered(); n > 0 && to == inputNative {
+				fmt.Fprintf(cmd.ErrOrStderr(), "wirecheck: warning: the history does not show the order of the versions of %s: a check of the result does not find what needs it\n", prose.Count(n, "key"))
 			}
 			return writeTo(cmd, output, func(w io.Writer) error {
 				switch to {

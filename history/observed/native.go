@@ -102,8 +102,8 @@ func (n *native) statement(t *Transaction, e *history.Event) {
 	}
 }
 
-// WriteNative writes a history of registers as one of rows and versions, a statement for each operation. The order of a row's versions is told
-// where each of them was written by a transaction that had read the one before.
+// WriteNative writes a history of registers as one of rows and versions, a statement for each operation. It tells the order of a row's versions where
+// the history shows it (Unordered).
 func WriteNative(w io.Writer, h *History) error {
 	if h.Lists() {
 		return errors.New("lists are no rows: a history of appends has no native form")
@@ -115,7 +115,7 @@ func WriteNative(w io.Writer, h *History) error {
 	if err != nil {
 		return err
 	}
-	writer := map[[2]string]string{}
+	writer, o := map[[2]string]string{}, orderOf(h)
 	for i := range h.Transactions {
 		for k := range h.Transactions[i].Ops {
 			if op := &h.Transactions[i].Ops[k]; op.Kind == Write {
@@ -149,7 +149,7 @@ func WriteNative(w io.Writer, h *History) error {
 				continue
 			}
 			e := history.Event{Kind: history.EventStmt, Session: session, Txn: n, From: from, To: to, N: k + 1, Coverage: history.CoverageExact}
-			e.SQL, e.Verb, e.Accesses = opSQL(op), []string{"select", "update"}[op.Kind], []history.Access{op.access(read, writer)}
+			e.SQL, e.Verb, e.Accesses = opSQL(op), []string{"select", "update"}[op.Kind], []history.Access{op.access(read, writer, o, t.Outcome)}
 			events = append(events, e)
 		}
 		events = append(events, history.Event{Kind: history.EventEnd, Session: session, Txn: n, To: to, Outcome: t.Outcome})
@@ -171,12 +171,20 @@ func opSQL(op *Op) string {
 
 const initialVersion = "initial"
 
-func (op *Op) access(read map[string]string, writer map[[2]string]string) history.Access {
-	a := history.Access{Op: history.OpRead, Row: history.Row{Table: nativeTable, Key: op.Key}, Version: op.Value}
+func (op *Op) access(read map[string]string, writer map[[2]string]string, o *order, outcome history.Outcome) history.Access {
+	at := [2]string{op.Key, op.Value}
+	a := history.Access{Op: history.OpRead, Row: history.Row{Table: nativeTable, Key: op.Key}, Version: op.Value, Order: o.place[at]}
 	if op.Kind == Write {
 		a.Op = history.OpUpdate
-		if p := read[op.Key]; p != "" && p != op.Value {
-			a.Prev, a.PrevWriter = p, writer[[2]string{op.Key, p}]
+		if outcome == history.OutcomeAborted {
+			a.Order = 0
+		}
+		before := [2]string{op.Key, read[op.Key]}
+		if before[1] == initialVersion {
+			before[1] = ""
+		}
+		if p := read[op.Key]; p != "" && p != op.Value && (outcome == history.OutcomeAborted || o.behind[before] == op.Value) { // a version is replaced once
+			a.Prev, a.PrevWriter, a.PrevOrder = p, writer[before], o.place[before]
 			if p == initialVersion {
 				a.PrevOrder = history.OrderInitial
 			}

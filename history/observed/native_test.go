@@ -2,6 +2,7 @@ package observed
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,4 +79,35 @@ func FuzzNative(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestOrderOf: an order is told only where each version comes behind another one.
+func TestOrderOf(t *testing.T) {
+	read, write := func(v string) Op { return Op{Key: "x", Value: v, Initial: v == ""} }, func(v string) Op { return Op{Kind: Write, Key: "x", Value: v} }
+	txn := func(out history.Outcome, ops ...Op) Transaction { return Transaction{Outcome: out, Ops: ops} }
+	const ok, bad, unknown = history.OutcomeCommitted, history.OutcomeAborted, history.OutcomeUnknown
+	for _, tt := range []struct {
+		name string
+		list []Transaction
+		want string // the places of 1, 2 and 3
+	}{
+		{"one version", []Transaction{txn(ok, write("1"))}, "2 0 0"},
+		{"a chain, in any order of the transactions", []Transaction{txn(ok, read("2"), write("3")), txn(ok, write("1")), txn(ok, read("1"), write("2"))}, "2 3 4"},
+		{"its own", []Transaction{txn(ok, write("1"), write("2"))}, "2 3 0"},
+		{"two behind the initial one", []Transaction{txn(ok, write("1")), txn(ok, write("2"))}, "0 0 0"},
+		{"two behind one", []Transaction{txn(ok, write("1")), txn(ok, read("1"), write("2")), txn(ok, read("1"), write("3"))}, "0 0 0"},
+		{"one that was rolled back does not count", []Transaction{txn(bad, write("2")), txn(ok, read(""), write("1"))}, "2 0 0"},
+		{"behind one that was rolled back", []Transaction{txn(bad, write("1")), txn(ok, read("1"), write("2"))}, "0 0 0"},
+		{"one that may not have been written", []Transaction{txn(unknown, write("1"))}, "0 0 0"},
+		{"one that nobody wrote", []Transaction{txn(ok, read("7")), txn(ok, write("1"))}, "0 0 0"},
+		{"one written twice", []Transaction{txn(ok, write("1")), txn(ok, read("1"), write("1"))}, "0 0 0"},
+		{"a ring", []Transaction{txn(ok, read("2"), write("1")), txn(ok, read("1"), write("2"))}, "0 0 0"},
+	} {
+		h := &History{Transactions: tt.list}
+		o := orderOf(h)
+		got := fmt.Sprint(o.place[[2]string{"x", "1"}], o.place[[2]string{"x", "2"}], o.place[[2]string{"x", "3"}])
+		if got != tt.want || (h.Unordered() == 0) == (got == "0 0 0") {
+			t.Errorf("%s: places %s, want %s; %d keys unordered", tt.name, got, tt.want, h.Unordered())
+		}
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/observed"
 	"wirecheck/oracle/inferred"
+	"wirecheck/oracle/isolation"
+	"wirecheck/oracle/level"
 )
 
 // store plays transactions of three sessions to a store of registers or lists that serves some reads wrong.
@@ -201,5 +203,53 @@ func TestConvertStrays(t *testing.T) {
 				t.Errorf("%q as %s: %v, refused: want %v", tt.text, to, err, refused)
 			}
 		}
+	}
+}
+
+// TestConvertNative: the oracle of rows and versions says of the native form what the one that infers the order of versions says of the history, where the
+// history shows that order.
+func TestConvertNative(t *testing.T) {
+	broken, satisfied := 0, 0
+	for seed := range uint64(3000) {
+		s := newStore(rand.New(rand.NewPCG(seed, 52)))
+		s.lists = false
+		for range 4 + s.rng.IntN(24) {
+			s.step(1 + s.rng.IntN(3))
+		}
+		if s.h.Unordered() > 0 || len(s.h.Transactions) == 0 {
+			continue
+		}
+		var b bytes.Buffer
+		if err := observed.WriteNative(&b, s.h); err != nil {
+			t.Fatal(err)
+		}
+		r, err := history.NewReader(&b, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := isolation.New(isolation.Options{Keep: -1, Levels: true})
+		var e history.Event
+		for r.Next(&e) == nil {
+			c.Add(&e)
+		}
+		got := isolation.Levels(c).Judge()
+		for i, want := range inferred.Check(s.h, inferred.Options{Order: true, Levels: true}).Levels {
+			switch want.State {
+			case level.Unknown:
+				continue
+			case level.Broken:
+				broken++
+			default:
+				satisfied++
+			}
+			if got[i].State != want.State {
+				var elle bytes.Buffer
+				_ = Write(&elle, s.h, Elle)
+				t.Fatalf("seed %d: %s: %s by the native form (%v), %s by the history (%v)\n%s", seed, want.Level, got[i].State, got[i].Witness, want.State, want.Witness, elle.String())
+			}
+		}
+	}
+	if t.Log(broken, satisfied); broken < 300 || satisfied < 3000 {
+		t.Errorf("%d levels broken, %d satisfied: they prove little", broken, satisfied)
 	}
 }

@@ -703,9 +703,10 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 		case 7:
 			add(fmt.Sprintf("SELECT id, tag FROM r WHERE NOT v = %d AND id < 20", v))
 		default:
-			add([]string{"SELECT id, tag FROM r WHERE v = $1", "SELECT r.id, r.tag, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1", "SELECT r.tag FROM r LEFT JOIN q ON q.v <> r.id WHERE r.v = $1 LIMIT 2",
+			add([]string{"SELECT id, tag FROM shown WHERE v = $1", "SELECT r_id, n FROM both_shown b JOIN q ON q.v <> b.r_id WHERE b.v = $1", "SELECT count(*) FROM shown WHERE id <> $1",
+				"SELECT id, tag FROM r WHERE v = $1", "SELECT r.id, r.tag, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1", "SELECT r.tag FROM r LEFT JOIN q ON q.v <> r.id WHERE r.v = $1 LIMIT 2",
 				"SELECT r.id, s.n, q.v FROM r LEFT JOIN (s JOIN q ON q.v = s.n) ON s.id = r.id WHERE (r.v = $1)",
-				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3"}[rng.IntN(5)], v)
+				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3"}[rng.IntN(8)], v)
 		}
 	}
 	return p
@@ -754,15 +755,18 @@ func (s *stand) numbered(query string) string {
 	return query
 }
 
+// shownViews are views of the tables of random histories.
+var shownViews = []string{"CREATE VIEW shown AS SELECT id, v, tag FROM r WHERE v IS NOT NULL", "CREATE VIEW both_shown AS SELECT x.id AS r_id, x.v, s.id AS s_id, s.n FROM shown x JOIN s ON s.id <> x.v"}
+
 // TestRandomHistories runs random transactions side by side and compares what is found with executing them in every serial order.
 func TestRandomHistories(t *testing.T) {
-	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)")
+	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1])
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
 // TestRandomHistoriesFamily does the same on MariaDB, or another product of the family. What is missed there is printed.
 func TestRandomHistoriesFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)")
+	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1])
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
@@ -777,7 +781,7 @@ func (s *stand) state() string {
 
 // TestRandomHistoriesHostile does the same where triggers, cascades and functions write what no statement shows: nothing false is found.
 func TestRandomHistoriesHostile(t *testing.T) {
-	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)",
+	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1],
 		"CREATE TABLE child (id INT PRIMARY KEY, r INT REFERENCES r ON DELETE CASCADE ON UPDATE CASCADE, v INT)",
 		"CREATE FUNCTION touch(i INT, x INT) RETURNS INT LANGUAGE sql AS 'UPDATE q SET v = x WHERE id = 1; UPDATE r SET v = x + 1 WHERE id = i RETURNING v'",
 		"CREATE FUNCTION follow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE q SET v = v + 1 WHERE id = 1; UPDATE r SET v = 2 WHERE id = 3; RETURN NULL; END'",
@@ -790,7 +794,7 @@ func TestRandomHistoriesHostile(t *testing.T) {
 
 // TestRandomHistoriesHostileFamily does the same on MariaDB, or another product of the family.
 func TestRandomHistoriesHostileFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)",
+	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1],
 		"CREATE TABLE child (id INT PRIMARY KEY, r INT, v INT, FOREIGN KEY (r) REFERENCES r (id) ON DELETE CASCADE ON UPDATE CASCADE)",
 		"CREATE FUNCTION touch(i INT, x INT) RETURNS INT MODIFIES SQL DATA BEGIN UPDATE q SET v = x WHERE id = 1; UPDATE r SET v = x + 1 WHERE id = i; RETURN x; END",
 		"CREATE TRIGGER follow AFTER UPDATE ON s FOR EACH ROW BEGIN UPDATE q SET v = v + 1 WHERE id = 1; UPDATE r SET v = 2 WHERE id = 3; END")

@@ -51,8 +51,12 @@ type Relation struct {
 	Instrumented bool       // has the hidden columns
 	// Named are the columns of each index, the primary key included, by its name (MySQL family).
 	Named    map[string][]string
-	Readable bool   // the session's user may SELECT from the whole table
-	Engine   string // MySQL family: InnoDB, MyISAM, ...
+	Readable bool // the session's user may SELECT from the whole table
+	// Shown is set for a view of which each row is one row of each of its tables (PostgreSQL).
+	Shown *Shown
+	// Definition is the query of a view as the server writes it (MySQL family); empty if the user may not see it.
+	Definition string
+	Engine     string // MySQL family: InnoDB, MyISAM, ...
 	// Partitioned says that the server may see from a condition alone that no partition has such rows (MySQL family).
 	Partitioned bool
 
@@ -67,6 +71,20 @@ type Relation struct {
 	CascadesDelete bool
 	CascadesUpdate []string
 	Rows           float64 // rows as the server estimates them; negative if it does not
+}
+
+// Shown says what a view shows of its tables.
+type Shown struct {
+	Rule   string // names its definition: that of another one is another
+	Tables []ShownTable
+}
+
+// ShownTable is a table, or a view, that a view reads.
+type ShownTable struct {
+	RelationName
+	OID     uint32
+	Secured bool        // row security is on
+	Columns map[int]int // the numbers of the table's columns, by those of the view
 }
 
 // Cascades reports whether foreign keys that refer to it may change other rows when its own change.

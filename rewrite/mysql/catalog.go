@@ -16,6 +16,7 @@ const (
 	serverPart    = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
 	tablePart     = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),IFNULL(CREATE_OPTIONS,''),'' FROM information_schema.TABLES WHERE "
 	columnPart    = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
+	viewPart      = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
 	indexPart     = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart   = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
 	privilegePart = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
@@ -33,7 +34,7 @@ func SmallQuery(n int) string {
 // CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it.
 func CatalogQuery() string {
 	const schema = "TABLE_SCHEMA" + userSchemas
-	return serverPart + tablePart + schema + columnPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
+	return serverPart + tablePart + schema + columnPart + schema + viewPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
 		parentPart + functionPart + privilegePart + schema + noLimit
 }
 
@@ -51,7 +52,7 @@ func NamesQuery(names []rewrite.Name) string {
 			functions = append(functions, literal(n.Name))
 		default:
 			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
-			b.WriteString(tablePart + table + columnPart + table + indexPart + table +
+			b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
 				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table)
 		}
 	}
@@ -103,7 +104,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (rewrite.Server, map[rew
 			return l.server, nil, fmt.Errorf("a catalog row has %d columns", len(r))
 		}
 	}
-	for _, kind := range []string{"V", "T", "C", "I", "G", "R", "F", "P"} { // tables before what belongs to them
+	for _, kind := range []string{"V", "T", "C", "W", "I", "G", "R", "F", "P"} { // tables before what belongs to them
 		for _, r := range rows {
 			if r[0] != kind {
 				continue
@@ -220,6 +221,8 @@ func (l *loader) row(r []string) error {
 			l.indexes[rel][r[3]] = ix
 		}
 		ix.columns = append(ix.columns, placed[string]{place, r[4]})
+	case "W":
+		rel.Definition = r[3]
 	case "G":
 		rel.HasTriggers = true
 	case "P":

@@ -46,7 +46,17 @@ var schema = []string{
 	"CREATE TABLE `größe` (`schlüssel` INT PRIMARY KEY, `select` INT, `a b` INT, `q``q` INT)",
 	"INSERT INTO `größe` VALUES (1,2,3,4)",
 	"CREATE VIEW rich AS SELECT id, owner, balance FROM account WHERE balance > 100",
+	"CREATE VIEW richer AS SELECT id AS rid, UPPER(owner) AS owner FROM rich WHERE id > 2",
+	"CREATE ALGORITHM=TEMPTABLE VIEW apart AS SELECT id, owner FROM account WHERE balance > 100",
+	"CREATE VIEW owned AS SELECT i.id, a.id AS owner_id, a.owner, i.name FROM item i JOIN account a ON a.id = i.account_id",
+	"CREATE VIEW nameless AS SELECT owner FROM account",
+	"CREATE VIEW totals AS SELECT account_id AS id, SUM(qty) AS qty FROM item GROUP BY account_id",
+	"CREATE VIEW maybe AS SELECT a.id, i.id AS item FROM account a LEFT JOIN item i ON i.account_id = a.id",
+	"CREATE VIEW busy AS SELECT id FROM account WHERE EXISTS (SELECT 1 FROM item WHERE account_id = account.id)",
+	"CREATE VIEW couples AS SELECT a.id, b.id AS other FROM account a JOIN account b ON b.id > a.id",
+	"CREATE VIEW outdated AS SELECT id FROM old",
 	"CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN x*2",
+	"CREATE VIEW doubled AS SELECT id, twice(balance) AS balance FROM account",
 	"CREATE TABLE zero (id INT PRIMARY KEY, d DATE NOT NULL DEFAULT '0000-00-00', ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP)",
 	"INSERT INTO zero VALUES (1,'0000-00-00','2001-01-01'),(2,'2001-00-00','2001-01-01')",
 }
@@ -83,7 +93,7 @@ func newSide(t testing.TB, srv *testserver.Server, capabilities uint32) *side {
 	s := &side{db: srv.Database(t)}
 	s.conn = dial(t, s.db, capabilities)
 	for _, sql := range append([]string{"SET NAMES utf8mb4", "SET sql_mode='NO_ENGINE_SUBSTITUTION'"}, schema...) {
-		if flavor() == TiDB && (strings.HasPrefix(sql, "CREATE TRIGGER") || strings.HasPrefix(sql, "CREATE FUNCTION")) {
+		if flavor() == TiDB && (strings.HasPrefix(sql, "CREATE TRIGGER") || strings.HasPrefix(sql, "CREATE FUNCTION") || strings.Contains(sql, "twice(")) {
 			continue // it has none
 		}
 		s.exec(t, sql)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"wirecheck/rewrite"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -35,7 +36,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		}
 		return "rows of an index that covers the query"
 	}
-	src.byKey(s.r.flavor, list)
+	src.byKey(s.r.flavor)
 	return ""
 }
 
@@ -51,19 +52,36 @@ func (s *judge) mayJoin(n *ast.SelectStmt) bool {
 }
 
 // byKey makes src a source whose hidden columns are found by the primary key.
-func (src *source) byKey(flavor Flavor, list []source) {
-	alias := "wc_k"
-	for i := 0; slices.ContainsFunc(list, func(other source) bool { return strings.EqualFold(other.alias, alias) }); i++ {
-		alias = fmt.Sprintf("wc_k%d", i)
+func (src *source) byKey(flavor Flavor) {
+	row := behind(flavor, src.alias, src.ref, src.rel, func(key string) string { return key })
+	src.found = row.tell("CONCAT(" + row.state() + ")")
+}
+
+// rowBehind is the row of a table that another row shows, found by its primary key.
+type rowBehind struct {
+	source
+	where string
+}
+
+// behind finds the row of rel behind one of ref, of which column gives the columns that show the primary key.
+func behind(flavor Flavor, alias, ref string, rel *rewrite.Relation, column func(key string) string) rowBehind {
+	row := rowBehind{source: source{rel: rel, alias: "wc_k"}}
+	if strings.EqualFold(alias, row.alias) {
+		row.alias = "wc_k0"
 	}
-	row := source{rel: src.rel, alias: alias, ref: mysqlsyntax.Quote(alias)}
-	row.key = rowKey(flavor, &row)
-	var where []string
-	for _, c := range src.rel.Key {
-		c = mysqlsyntax.Quote(c)
-		where = append(where, row.ref+"."+c+"="+src.ref+"."+c)
+	row.ref = mysqlsyntax.Quote(row.alias)
+	row.key = rowKey(flavor, &row.source)
+	where := make([]string, len(rel.Key))
+	for i, key := range rel.Key {
+		where[i] = row.ref + "." + mysqlsyntax.Quote(key) + "=" + ref + "." + mysqlsyntax.Quote(column(key))
 	}
-	src.found = fmt.Sprintf("(SELECT CONCAT(%s) FROM %s.%s %s WHERE %s)", row.state(), mysqlsyntax.Quote(src.rel.Schema), mysqlsyntax.Quote(src.rel.Name), row.ref, strings.Join(where, " AND "))
+	row.where = strings.Join(where, " AND ")
+	return row
+}
+
+// tell is a subquery that gives an expression of the row.
+func (row *rowBehind) tell(expr string) string {
+	return fmt.Sprintf("(SELECT %s FROM %s.%s %s WHERE %s)", expr, mysqlsyntax.Quote(row.rel.Schema), mysqlsyntax.Quote(row.rel.Name), row.ref, row.where)
 }
 
 // covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it

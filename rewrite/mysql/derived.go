@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 			}
 			list = append(list, seen)
 			continue
-		case !e.fetched(src, in):
+		case !e.fetched(src):
 			return nil, "rows of an index that may cover the query"
 		default:
 			told = []source{*src}
@@ -137,28 +138,21 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 func (e *exposure) byShownKey(up *source, q *ast.SelectStmt, in []source, src *source) (source, bool) {
 	s := e.s
 	seen := source{rel: src.rel, alias: up.alias, ref: mysqlsyntax.Quote(up.alias)}
-	row := source{rel: src.rel, alias: "wc_k"}
-	if strings.EqualFold(up.alias, row.alias) || len(src.rel.Key) == 0 || s.session.Once {
-		return seen, false
-	}
-	row.ref = mysqlsyntax.Quote(row.alias)
-	row.key = rowKey(s.r.flavor, &row)
-	var where []string
-	for _, key := range src.rel.Key {
+	shown := func(key string) string {
 		i := slices.IndexFunc(q.Fields.Fields, func(f *ast.SelectField) bool {
 			c, ok := f.Expr.(*ast.ColumnNameExpr)
 			return ok && strings.EqualFold(c.Name.Name.O, key) && s.owns(c.Name, in, src, 1)
 		})
 		if i < 0 {
-			return seen, false
+			return ""
 		}
-		name := q.Fields.Fields[i].AsName.O
-		if name == "" {
-			name = key
-		}
-		where = append(where, row.ref+"."+mysqlsyntax.Quote(key)+"="+seen.ref+"."+mysqlsyntax.Quote(name))
+		return cmp.Or(q.Fields.Fields[i].AsName.O, key)
 	}
-	seen.up = fmt.Sprintf("(SELECT %s FROM %s.%s %s WHERE %s)", row.version(true), mysqlsyntax.Quote(src.rel.Schema), mysqlsyntax.Quote(src.rel.Name), row.ref, strings.Join(where, " AND "))
+	if len(src.rel.Key) == 0 || s.session.Once || slices.ContainsFunc(src.rel.Key, func(key string) bool { return shown(key) == "" }) {
+		return seen, false
+	}
+	row := behind(s.r.flavor, up.alias, seen.ref, src.rel, shown)
+	seen.up = row.tell(row.version(true))
 	return seen, true
 }
 
@@ -178,14 +172,14 @@ func (e *exposure) put(add, check *strings.Builder, up *source, value string) st
 
 // fetched sees to it that no index is left that could have answered without the hidden columns: what the query around needs of a derived table is
 // not looked at, so that may be less than it selects.
-func (e *exposure) fetched(src *source, list []source) bool {
+func (e *exposure) fetched(src *source) bool {
 	if len(src.rel.Indexes) == 0 && e.s.r.flavor == MariaDB {
 		return true
 	}
 	if e.locking || e.s.session.Once || len(src.rel.Key) == 0 {
 		return false
 	}
-	src.byKey(e.s.r.flavor, list)
+	src.byKey(e.s.r.flavor)
 	return true
 }
 

@@ -97,11 +97,11 @@ func TestLocks(t *testing.T) {
 			}
 		}
 	}
-	compare(slices.Concat(selects, updates, inserts, deletes, joinForms))
+	compare(slices.Concat(selects, views, updates, inserts, deletes, joinForms))
 	p.plain.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 	p.wired.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
 	p.session.LockingReads = true
-	compare(selects)
+	compare(slices.Concat(selects, views))
 	if n < 100 {
 		t.Errorf("only %d forms are compared", n)
 	}

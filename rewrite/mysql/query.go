@@ -209,6 +209,12 @@ func (s *planner) seen(n *ast.SelectStmt, all finding, list []source, inner *exp
 				s.partial(why)
 			}
 			seen = append(seen, told...)
+		case src.rel != nil && src.rel.Kind == "view":
+			told, why := inner.viewed(n, all, src)
+			if why != "" {
+				s.partial(why)
+			}
+			seen = append(seen, told...)
 		case src.why != "":
 			s.partial(src.why)
 		case why != "":
@@ -280,7 +286,7 @@ func extreme(list []ast.ExprNode, sources []source) bool {
 		c, ok := e.(*ast.ColumnNameExpr)
 		return ok && slices.ContainsFunc(sources, func(src source) bool {
 			in := func(ix []string) bool { return mysqlsyntax.ContainsName(ix, c.Name.Name.O) }
-			return src.rel == nil || in(src.rel.Key) || slices.ContainsFunc(src.rel.Indexes, in)
+			return src.rel == nil || src.rel.Kind == "view" || in(src.rel.Key) || slices.ContainsFunc(src.rel.Indexes, in)
 		})
 	})
 }

@@ -67,7 +67,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 			if len(src.rel.Key) == 0 {
 				return false
 			}
-			src.byKey(s.r.flavor, list)
+			src.byKey(s.r.flavor)
 		}
 		tables[i], values[i] = toldOf(src), "IFNULL("+src.version(true)+",'')"
 	}

@@ -183,7 +183,7 @@ func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 	for i := range list {
 		src := &list[i]
 		if r.s.r.flavor == MySQL {
-			src.byKey(MySQL, slices.Concat(list, r.outer))
+			src.byKey(MySQL)
 		}
 		t := toldOf(src)
 		t.limit, t.sole = rows, rows == soleRows

@@ -44,7 +44,7 @@ func (r *reader) top(q *ast.SelectStmt) {
 		}
 	}
 	if r.s.r.flavor == MySQL {
-		src.byKey(MySQL, slices.Concat(list, r.outer))
+		src.byKey(MySQL)
 	}
 	found := func(keys []string) string {
 		return fmt.Sprintf("(SELECT %s %s ORDER BY %s LIMIT 1)", src.version(true), text, strings.Join(slices.Concat(order, keys), ","))

@@ -28,6 +28,7 @@ const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oi
  'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
+ 'view', CASE WHEN c.relkind = 'v' THEN ` + viewRow + ` END,
  'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
  'inherits', (SELECT pg_catalog.bool_or(p.relkind = 'r') FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent WHERE inhrelid = c.oid OR inhparent = c.oid),
  'rows', c.reltuples, 'parts', CASE WHEN c.relkind = 'p' THEN
@@ -107,6 +108,7 @@ type catalogRow struct {
 	Asks        bool                `json:"asks"`
 	Readable    bool                `json:"readable"`
 	Security    bool                `json:"security"`
+	View        []json.RawMessage   `json:"view"` // see viewRow
 	Root        uint32              `json:"root,string"`
 	Inherits    bool                `json:"inherits"`
 	Rows        float64             `json:"rows"`
@@ -248,6 +250,12 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		rel.AddCascade(columns)
 	}
 	rel.Instrumented = instrumented(rel)
+	if r.View != nil {
+		var err error
+		if rel.Shown, err = shown(r.View); err != nil {
+			return nil, err
+		}
+	}
 	for _, ix := range r.Indexes {
 		var primary, unique bool
 		var n int
@@ -291,6 +299,33 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		}
 	}
 	return rel, nil
+}
+
+// shown reads what viewRow tells of a view.
+func shown(in []json.RawMessage) (*rewrite.Shown, error) {
+	s := &rewrite.Shown{}
+	var tables, columns [][]json.RawMessage
+	if err := unpack(in, &s.Rule, &tables, &columns); err != nil {
+		return nil, err
+	}
+	for _, one := range tables {
+		t := rewrite.ShownTable{Columns: map[int]int{}}
+		if err := unpack(one, &t.OID, &t.Schema, &t.Name, &t.Secured); err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			var number, of int
+			var table uint32
+			if err := unpack(c, &number, &table, &of); err != nil {
+				return nil, err
+			}
+			if table == t.OID {
+				t.Columns[number] = of
+			}
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, nil
 }
 
 func unpack(in []json.RawMessage, out ...any) error {

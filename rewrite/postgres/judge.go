@@ -46,5 +46,6 @@ type instrumentation struct {
 	// depend.
 	distinct bool
 	unneeded map[*pg.RangeVar]bool
+	opens    *pg.SelectStmt // in which views are seen; nil: in none
 	counted  *pg.SelectStmt // it has read everything if it has fewer rows than its LIMIT
 }

@@ -77,7 +77,9 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		return
 	}
 	before := *x
+	x.opens = x.opened(s)
 	list, why := x.askable(s)
+	x.opens = nil
 	if why != "" {
 		x.opaque("%s", why)
 		return

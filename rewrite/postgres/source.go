@@ -61,6 +61,11 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 				x.missing("%s is inside a join with an alias", rv.Relname)
 				return
 			}
+			if told, ok := x.viewed(rv, ref); ok {
+				list = append(list, told...)
+				x.idle += 1 - len(told) // the text mentions one
+				return
+			}
 			if s, ok := x.source(rv, ref); ok {
 				list = append(list, s)
 			}
@@ -130,9 +135,9 @@ func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int, output
 	}
 	defer x.enter(s.WithClause)()
 	before := *x
-	x.partly, x.sided = !shown || len(s.TargetList) > 1, 0
+	x.partly, x.sided, x.opens = !shown || len(s.TargetList) > 1, 0, nil
 	list, ok := x.sources(s.FromClause, s.TargetList)
-	x.partly, x.sided = before.partly, before.sided
+	x.partly, x.sided, x.opens = before.partly, before.sided, before.opens
 	at := x.targetEnd(s)
 	if !ok || at < 0 || wide(s.TargetList, list) || grouped && !x.countable(s, list) {
 		x.edits, x.written = before.edits, before.written // of subqueries within

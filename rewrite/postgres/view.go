@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
+)
+
+// A view that joins tables, and shows their primary keys, is seen where a query reads it: each row of it is one row of each of its tables, which a
+// subquery of the select list finds by that key in the same snapshot. The view stays in the query, so nothing that the client sees of its columns changes.
+//
+//	(SELECT <version> FROM <table> t WHERE t.id = v.id)
+//
+// What is known of the view holds if its rule is the same as when the server was asked, in the statement's own snapshot. The subquery locks what reading the view locks. At SERIALIZABLE it
+// would also leave a predicate lock on the key's index, so there it tells nothing.
+
+// viewRow makes the JSON array of what rewrite.Shown has, of a view of which each row is one row of each of its tables; NULL of others. The server keeps
+// the parsed query: to print it as text the server would lock its tables. All OIDs of the server's own functions and operators are below 10000.
+const viewRow = `(SELECT pg_catalog.json_build_array(r.xmin::pg_catalog.text,
+  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(b.oid::pg_catalog.int8, bn.nspname, b.relname, b.relrowsecurity))
+   FROM pg_catalog.regexp_matches(q, ':rtekind 0 :relid ([0-9]+)', 'g') t JOIN pg_catalog.pg_class b ON b.oid = t[1]::pg_catalog.oid AND b.oid <> c.oid
+   JOIN pg_catalog.pg_namespace bn ON bn.oid = b.relnamespace),
+  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(t[1]::pg_catalog.int4, t[2]::pg_catalog.int8, t[3]::pg_catalog.int4))
+   FROM pg_catalog.regexp_matches(q, ':resno ([0-9]+) :resname [^ ]+ :ressortgroupref [0-9]+ :resorigtbl ([1-9][0-9]*) :resorigcol ([0-9]+) :resjunk false', 'g') t))
+ FROM pg_catalog.pg_rewrite r, LATERAL (SELECT r.ev_action::pg_catalog.text AS q OFFSET 0) q
+ WHERE r.ev_class = c.oid AND r.rulename = '_RETURN' AND q ~ ':hasAggs false :hasWindowFuncs false :hasTargetSRFs false :hasSubLinks false :hasDistinctOn false '
+ AND q NOT LIKE '%{QUERY %{QUERY %' AND q ~ ':groupClause <> .*:groupingSets <> :havingQual <> .*:distinctClause <> .*:limitOffset <> :limitCount <> .*:rowMarks <> :setOperations <> '
+ AND q LIKE '%:cteList <> %' AND q !~ ':rtekind [^02]' AND q !~ ':jointype [^0]' AND q !~ ':tablesample [{]' AND q !~ ':(funcid|opfuncid|opno) [1-9][0-9]{4}'
+ AND NOT EXISTS (SELECT FROM pg_catalog.regexp_matches(q, ':(?:funcid|opfuncid) ([1-9][0-9]*)', 'g') f JOIN pg_catalog.pg_proc p ON p.oid = f[1]::pg_catalog.oid
+  WHERE p.provolatile = 'v' OR p.prorettype = 'xml'::pg_catalog.regtype))`
+
+// maxViews is how many views may stand within each other.
+const maxViews = 8
+
+// shownTable is a table of a view: its rows are found by these columns of the view, which show its primary key.
+type shownTable struct {
+	rel     *rewrite.Relation
+	columns map[int]string // the view's names of the table's columns, by their numbers
+}
+
+// tablesOf gives the tables of a view. guard is a condition that it is the one that is known. ok is false if its rows do not tell their rows.
+func (x *scene) tablesOf(view *rewrite.Relation, depth int) (list []shownTable, guard []string, ok bool) {
+	if view.Shown == nil || depth == maxViews {
+		return nil, nil, false
+	}
+	guard = append(guard, fmt.Sprintf("(SELECT xmin FROM pg_catalog.pg_rewrite WHERE ev_class = %d AND rulename = '_RETURN') = '%s'::pg_catalog.xid", view.OID, view.Shown.Rule))
+	for i, t := range view.Shown.Tables {
+		rel := in(x.catalog.Named(t.Name), t.Schema)
+		if rel == nil || rel.OID != t.OID || t.Secured || slices.ContainsFunc(view.Shown.Tables[:i], func(o rewrite.ShownTable) bool { return o.OID == t.OID }) {
+			return nil, nil, false
+		}
+		shown := map[int]string{}
+		for _, a := range view.Columns {
+			if of := t.Columns[a.Number]; of > 0 {
+				shown[of] = a.Name
+			}
+		}
+		if rel.Kind != "view" {
+			list = append(list, shownTable{rel, shown})
+			continue
+		}
+		inner, more, ok := x.tablesOf(rel, depth+1)
+		if !ok {
+			return nil, nil, false
+		}
+		for _, s := range inner {
+			through := map[int]string{}
+			for of, name := range s.columns {
+				if k := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name }); k >= 0 && shown[rel.Columns[k].Number] != "" {
+					through[of] = shown[rel.Columns[k].Number]
+				}
+			}
+			list = append(list, shownTable{s.rel, through})
+		}
+		guard = append(guard, more...)
+	}
+	for i, t := range list {
+		if unreadable(t.rel) != "" || t.rel.RowSecurity || slices.ContainsFunc(list[:i], func(o shownTable) bool { return topName(o.rel) == topName(t.rel) }) {
+			return nil, nil, false
+		}
+	}
+	return list, guard, len(list) > 0
+}
+
+// viewed gives the tables of a view as sources of the query that reads it.
+func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok bool) {
+	s := x.opens
+	view, _ := x.resolve(rv)
+	if s == nil || view == nil || view.Kind != "view" || x.sided > 0 || len(rv.GetAlias().GetColnames()) > 0 {
+		return nil, false
+	}
+	tables, guard, ok := x.tablesOf(view, 0)
+	if !ok {
+		return nil, false
+	}
+	guarded := strings.Join(append(guard, "pg_catalog.current_setting('transaction_isolation') = 'read committed'"), " AND ")
+	for _, t := range tables {
+		if x.indexed(s, rv, t) || t.rel.Rows > maxGroupRows && !x.short(s) {
+			return nil, false
+		}
+		row := source{rel: t.rel, ref: x.hiddenPrefix() + "row"}
+		var where []string
+		for _, c := range keyColumns(t.rel) {
+			i := slices.IndexFunc(t.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c })
+			if i < 0 || t.columns[t.rel.Columns[i].Number] == "" {
+				return nil, false
+			}
+			where = append(where, fmt.Sprintf("%s.%s = %s.%s", pgsyntax.Quote(row.ref), pgsyntax.Quote(c), pgsyntax.Quote(ref), pgsyntax.Quote(t.columns[t.rel.Columns[i].Number])))
+		}
+		var how part
+		version := x.version(row, &how)
+		if how.nested = true; !how.key {
+			return nil, false
+		}
+		up := fmt.Sprintf("coalesce(CASE WHEN %s THEN (SELECT pg_catalog.concat_ws(' ', %s) FROM %s.%s %s WHERE %s) END, '%s')", guarded, version,
+			pgsyntax.Quote(t.rel.Schema), pgsyntax.Quote(t.rel.Name), pgsyntax.Quote(row.ref), strings.Join(where, " AND "), tooMany)
+		told = append(told, source{rel: t.rel, ref: ref, up: up, how: how})
+	}
+	return told, true
+}
+
+// opened gives a query in which views are seen, or nil: none may lock rows, and nothing that is added may stand in groups.
+func (x *instrumentation) opened(s *pg.SelectStmt) *pg.SelectStmt {
+	if !x.native || x.catalog.Standby || x.distinct || locks(s) || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 {
+		return nil
+	}
+	return s
+}
+
+// indexed reports whether an index of a view's table may have all that a query needs of it, and give the order of the rows: more columns would take that
+// way from it.
+func (x *scene) indexed(s *pg.SelectStmt, rv *pg.RangeVar, t shownTable) bool {
+	if len(s.SortClause) > 0 || t.rel.Rows >= 0 && t.rel.Rows < minCovered {
+		return false
+	}
+	names, star := map[string]bool{}, false
+	pgsyntax.Walk(s, func(m proto.Message) bool {
+		if r, ok := m.(*pg.ColumnRef); ok {
+			name := r.Fields[len(r.Fields)-1].GetString_().GetSval()
+			names[name], star = true, star || name == ""
+		}
+		return true
+	})
+	if star {
+		for _, name := range t.columns {
+			names[name] = true
+		}
+	}
+	covers := func(ix []string) bool {
+		for _, a := range t.rel.Columns {
+			if name := t.columns[a.Number]; name != "" && names[name] && !slices.Contains(ix, a.Name) {
+				return false
+			}
+		}
+		return true
+	}
+	return slices.ContainsFunc(t.rel.Indexes, covers) || slices.ContainsFunc(t.rel.Unique, covers)
+}
+
+// short reports whether a query gives few rows.
+func (x *scene) short(s *pg.SelectStmt) bool {
+	n := s.LimitCount.GetAConst().GetIval()
+	return n != nil && n.Ival <= maxCounted && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT
+}

@@ -85,6 +85,10 @@ type Plan struct {
 	Asks   []Ask
 	Unread string
 
+	// Views are the columns of tables that the columns of views show, by the names of views and columns that the server's answer gives them, the latter in lower
+	// case.
+	Views map[string]map[string]Shows
+
 	Cursor *Cursor // what the statement, or part of a text, does to a cursor of SQL (PostgreSQL); nil: nothing
 
 	Control statement.Control // what the statement does to the transaction or the session
@@ -139,6 +143,9 @@ type Cursor struct {
 	// Hidden are the names of the columns that were added, which no column of the client's has.
 	Hidden []string
 }
+
+// Shows is the column of a table that a column of a view shows.
+type Shows struct{ Table, Name string }
 
 // CursorVerb is what is done to a cursor.
 type CursorVerb uint8

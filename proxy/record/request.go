@@ -168,6 +168,9 @@ func (r *Running) Cells(cells []Cell) {
 	for i := range cells {
 		c := &cells[i]
 		c.Column = strings.ToLower(c.Column)
+		if of, ok := r.ticket.plan.Views[c.Table][c.Column]; ok {
+			c.Table, c.Column = of.Table, strings.ToLower(of.Name)
+		}
 		c.Unread = c.Unread || len(c.Text) > maxText
 		if c.Table == "" || rows[c.Table] == 0 && !c.Null { // a view's
 			others++

@@ -39,7 +39,7 @@ func requestSessions(t *testing.T, n int, gap time.Duration) (list []requestSess
 // run executes a statement in autocommit that reads or writes rows of public.t: each given as "key@version column=value ...".
 func (s requestSession) run(sql string, rows ...string) *history.Event {
 	verb := strings.ToLower(strings.Fields(strings.TrimLeft(sql, "/*abc='1 "))[0])
-	p := &rewrite.Plan{Text: sql, Verb: verb, Coverage: history.CoverageExact}
+	p := &rewrite.Plan{Text: sql, Verb: verb, Coverage: history.CoverageExact, Views: map[string]map[string]rewrite.Shows{"public.shown": {"m": {Table: "public.t", Name: "N"}}}}
 	if verb == "discard" || sql == "SELECT 1" {
 		p.Verb, p.Coverage = map[bool]string{true: "other", false: "select"}[verb == "discard"], history.CoverageNone
 	}
@@ -179,6 +179,16 @@ func TestDerived(t *testing.T) {
 		{"a view's column", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run("SELECT m FROM u WHERE id = 1"+a, "1@v2 public.u.m=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"a view's column that shows one of the table", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT m FROM shown WHERE id = 1"+a, "1@v2 public.shown.M=9")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
+		{"another column of that view", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT k FROM shown WHERE id = 1"+a, "1@v2 public.shown.k=9")
 			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
 		}, "n of 1@v1 by "},
 		{"an expression of another row", func(s, _ requestSession) *history.Event {

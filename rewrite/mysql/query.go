@@ -210,7 +210,7 @@ func (s *planner) seen(n *ast.SelectStmt, all finding, list []source, inner *exp
 			}
 			seen = append(seen, told...)
 		case src.rel != nil && src.rel.Kind == "view":
-			told, why := inner.viewed(n, all, src)
+			told, why := inner.viewed(n, all, list, src)
 			if why != "" {
 				s.partial(why)
 			}

@@ -98,7 +98,7 @@ func through(q *ast.SelectStmt, view *rewrite.Relation, src *source, t shownTabl
 }
 
 // viewed gives the tables of a view as sources of the query that reads it; why says what is not seen.
-func (e *exposure) viewed(n *ast.SelectStmt, all finding, src *source) (seen []source, why string) {
+func (e *exposure) viewed(n *ast.SelectStmt, all finding, list []source, src *source) (seen []source, why string) {
 	s := e.s
 	grouped := n.GroupBy != nil || s.aggregates(n)
 	switch {
@@ -123,5 +123,30 @@ func (e *exposure) viewed(n *ast.SelectStmt, all finding, src *source) (seen []s
 		}
 		seen = append(seen, out)
 	}
+	s.shows(src, tables, list)
 	return seen, ""
+}
+
+// shows notes which columns of tables a view shows, by the name that the server gives the table of these columns: MariaDB the alias of the view (10.11.19), which
+// may be the name of another table of the query, MySQL the name of the view (9.7.4).
+func (s *planner) shows(src *source, tables []shownTable, list []source) {
+	name := src.rel.String()
+	if s.r.flavor == MariaDB {
+		name = src.rel.Schema + "." + src.alias
+	}
+	if slices.ContainsFunc(list, func(o source) bool {
+		return o.alias != src.alias && o.rel != nil && strings.EqualFold(o.rel.String(), name) && s.r.flavor == MariaDB
+	}) {
+		return
+	}
+	columns := map[string]rewrite.Shows{}
+	for _, t := range tables {
+		for name, shown := range t.columns {
+			columns[strings.ToLower(shown)] = rewrite.Shows{Table: t.rel.String(), Name: name}
+		}
+	}
+	if s.plan.Views == nil {
+		s.plan.Views = map[string]map[string]rewrite.Shows{}
+	}
+	s.plan.Views[name] = columns
 }

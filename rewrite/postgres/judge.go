@@ -47,5 +47,6 @@ type instrumentation struct {
 	distinct bool
 	unneeded map[*pg.RangeVar]bool
 	opens    *pg.SelectStmt // in which views are seen; nil: in none
+	views    map[string]map[string]rewrite.Shows
 	counted  *pg.SelectStmt // it has read everything if it has fewer rows than its LIMIT
 }

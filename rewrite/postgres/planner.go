@@ -55,7 +55,7 @@ func (x *planner) finish() {
 		p.Coverage, p.WithRows = history.CoverageApproximate, history.CoverageExact
 		x.missing("an answer without rows does not tell what it read")
 	}
-	p.Why = strings.Join(x.whys, "; ")
+	p.Why, p.Views = strings.Join(x.whys, "; "), x.views
 	if len(x.edits) == 0 {
 		return
 	}

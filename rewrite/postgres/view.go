@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok
 	}
 	guarded := strings.Join(append(guard, "pg_catalog.current_setting('transaction_isolation') = 'read committed'"), " AND ")
 	for _, t := range tables {
-		if x.indexed(s, rv, t) || t.rel.Rows > maxGroupRows && !x.short(s) {
+		if x.indexed(s, t) || t.rel.Rows > maxGroupRows && !x.short(s) {
 			return nil, false
 		}
 		row := source{rel: t.rel, ref: x.hiddenPrefix() + "row"}
@@ -122,20 +123,58 @@ func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok
 			pgsyntax.Quote(t.rel.Schema), pgsyntax.Quote(t.rel.Name), pgsyntax.Quote(row.ref), strings.Join(where, " AND "), tooMany)
 		told = append(told, source{rel: t.rel, ref: ref, up: up, how: how})
 	}
+	x.views = maps.Clone(x.views)
+	if x.views == nil {
+		x.views = map[string]map[string]rewrite.Shows{}
+	}
+	x.views[view.String()] = shownBy(tables)
 	return told, true
 }
 
-// opened gives a query in which views are seen, or nil: none may lock rows, and nothing that is added may stand in groups.
+// shownBy gives the columns that a view shows of its tables, by its names of them.
+func shownBy(tables []shownTable) map[string]rewrite.Shows {
+	columns := map[string]rewrite.Shows{}
+	for _, t := range tables {
+		top := t.rel
+		if top.Root != nil {
+			top = top.Root
+		}
+		for _, a := range t.rel.Columns {
+			if name := t.columns[a.Number]; name != "" {
+				columns[strings.ToLower(name)] = rewrite.Shows{Table: top.String(), Name: a.Name}
+			}
+		}
+	}
+	return columns
+}
+
+// opened gives a query in which views are seen, or nil: none may lock rows, and what is added to groups must leave them in their order.
 func (x *instrumentation) opened(s *pg.SelectStmt) *pg.SelectStmt {
-	if !x.native || x.catalog.Standby || x.distinct || locks(s) || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.DistinctClause) > 0 {
+	if !x.native || x.catalog.Standby || x.distinct || locks(s) || s.HavingClause != nil || len(s.DistinctClause) > 0 || len(s.GroupClause) > 0 && !x.sortedGroups(s) {
 		return nil
 	}
 	return s
 }
 
+// sortedGroups reports whether the groups of a query stand in one order whatever the server does: it sorts by all that it groups by.
+func (x *judge) sortedGroups(s *pg.SelectStmt) bool {
+	names := map[string]bool{}
+	for _, n := range s.SortClause {
+		names[column(n.GetSortBy().GetNode(), "")] = true
+	}
+	delete(names, "")
+	for _, n := range s.TargetList { // ORDER BY means a column of the answer first, GROUP BY one of a table
+		if name := n.GetResTarget().GetName(); name != "" && column(n.GetResTarget().GetVal(), "") != name {
+			delete(names, name)
+		}
+	}
+	return s.LimitCount == nil && s.LimitOffset == nil && !x.ordered(&pg.SelectStmt{TargetList: s.TargetList}) &&
+		!slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool { return !names[column(n, "")] })
+}
+
 // indexed reports whether an index of a view's table may have all that a query needs of it, and give the order of the rows: more columns would take that
 // way from it.
-func (x *scene) indexed(s *pg.SelectStmt, rv *pg.RangeVar, t shownTable) bool {
+func (x *scene) indexed(s *pg.SelectStmt, t shownTable) bool {
 	if len(s.SortClause) > 0 || t.rel.Rows >= 0 && t.rel.Rows < minCovered {
 		return false
 	}

@@ -663,6 +663,10 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 			add(fmt.Sprintf(of("UPDATE r SET v = %d + (SELECT count(*) FROM r WHERE v = %d), tag = '%s' WHERE id = %d",
 				"UPDATE r SET v = %d + (SELECT n FROM (SELECT count(*) n FROM r WHERE v = %d) d), tag = '%s' WHERE id = %d"), v, w, tag(), 1+rng.IntN(3)))
 		case 17:
+			if rng.IntN(2) == 0 {
+				add(of("INSERT INTO r VALUES ($1, $2, $3), ($4, $5, $6) ON CONFLICT (id) DO NOTHING", "INSERT IGNORE INTO r VALUES ($1, $2, $3), ($4, $5, $6)"), 1+rng.IntN(4), v, tag(), 1+rng.IntN(4), w, tag())
+				break
+			}
 			add(of("INSERT INTO r VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING", "INSERT IGNORE INTO r VALUES ($1, $2, $3)"), 1+rng.IntN(4), v, tag())
 		case 18:
 			add(of("INSERT INTO r VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET v = excluded.v, tag = excluded.tag WHERE r.v < 2",

@@ -266,6 +266,30 @@ func TestMetAfterWaiting(t *testing.T) {
 	}
 }
 
+// TestMetAmongSeveral: of several rows, each that was not inserted met one: all of them, or as the images of the others tell. The row that was inserted itself
+// was in nobody's way.
+func TestMetAmongSeveral(t *testing.T) {
+	const read = "1 SELECT v FROM post WHERE id = 1"
+	for _, tt := range []struct {
+		rows, want string
+		exact      bool
+	}{
+		{"(8, 'x', 0), (9, 'x', 0)", "G-single read skew", true}, // none is inserted
+		{"(8, 'x', 0), (9, 'y', 0)", "G-single read skew", true},
+		{"(8, 'w', 0), (9, 'y', 0)", "", true},
+		{"(8, 'w', 0), (9, 'w', 0)", "", true},
+		{"(8, 'w', 0), (9, lower('X'), 0)", "", false}, // its key is not certain
+	} {
+		s := newStand(t, 2, writtenTables...)
+		s.before = writtenRows
+		_, r := s.play("READ COMMITTED", read, "2 UPDATE post SET v = 11 WHERE id = 1", "2 INSERT INTO tag VALUES (7, 'x', 0)", "2 COMMIT",
+			"1 INSERT INTO tag VALUES "+tt.rows+" ON CONFLICT (name) DO NOTHING", "1 COMMIT")
+		if got := names(r); got != tt.want || (r.Coverage.Approximate == 0) != tt.exact {
+			t.Errorf("%s: found %q, want %q; %s", tt.rows, got, tt.want, r.Coverage)
+		}
+	}
+}
+
 // TestSubqueryAfterWaiting: the row that an UPDATE wrote after it had waited does not tell what its subquery saw of it.
 func TestSubqueryAfterWaiting(t *testing.T) {
 	s := newStand(t, 2, writtenTables...)

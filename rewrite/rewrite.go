@@ -78,6 +78,7 @@ type Plan struct {
 	// may tell nothing of a statement that changed Rows rows: all are new (MySQL family).
 	WithRows    history.Coverage
 	Rows        int
+	Met         bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
 	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event

@@ -92,7 +92,13 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
-		if a.Within && r.decoded == 0 || a.Met && (r.inserted(a, ev) || ev.Coverage == history.CoverageOpaque) {
+		if a.Within && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+			continue
+		}
+		if inserted := r.inserted(a); a.Met && inserted != condition.False {
+			if inserted == condition.Unsure && t.want != nil {
+				t.want(settled(a))
+			}
 			continue
 		}
 		for k := range ev.Accesses {
@@ -100,7 +106,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 				found++
 			}
 		}
-		if a.Pinned && (found > 0 || p.Log) { // what it found may come later
+		if a.Pinned && (found > 0 && !a.Met || p.Log) { // what it found may come later
 			continue
 		}
 		a = settled(a)
@@ -130,13 +136,40 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 }
 
-// inserted reports whether an INSERT that looked for a row in its way has inserted its own. Of a part of WITH, which has a table for itself, what it
-// wrote tells.
-func (r *Running) inserted(a *rewrite.Ask, ev *history.Event) bool {
-	if !a.Within {
-		return r.decoded > 0
+// inserted says whether an INSERT that looked for a row in its way has inserted its own: of a part of WITH, which has a table for itself, what it
+// wrote tells, and of several rows their images.
+func (r *Running) inserted(a *rewrite.Ask) (was condition.Truth) {
+	was = condition.False
+	if !a.Within && !r.Plan().Met {
+		if r.decoded > 0 {
+			was = condition.True
+		}
+		return was
 	}
-	return slices.ContainsFunc(ev.Accesses, func(w history.Access) bool { return w.Op.Writes() && w.Row.Table == a.Table })
+	for _, w := range r.accesses {
+		if !w.Op.Writes() || w.Row.Table != a.Table {
+			continue
+		}
+		if !r.Plan().Met {
+			return condition.True
+		}
+		image, err := condition.ParseImage(w.Image)
+		if err != nil {
+			return condition.Unsure
+		}
+		switch settled(a).Where.Holds(image) {
+		case condition.True:
+			return condition.True
+		case condition.Unsure:
+			was = condition.Unsure
+		}
+	}
+	return was
+}
+
+// met reports whether it is known of each row of an INSERT whether it was inserted.
+func (r *Running) met() bool {
+	return r.Plan().Met && !slices.ContainsFunc(r.Plan().Asks, func(a rewrite.Ask) bool { return a.Met && r.inserted(&a) == condition.Unsure })
 }
 
 // Existed takes the first value of a row of the answer, in text or binary form, to a statement that asks for existence (rewrite.Plan.AsksExistence).

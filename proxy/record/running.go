@@ -56,7 +56,7 @@ func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
 func (r *Running) coverage() (history.Coverage, string) {
 	p := r.Plan()
 	seen, why := p.Coverage, p.Why
-	if p.WithRows != "" && r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) {
+	if p.WithRows != "" && (r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.met()) {
 		seen, why = p.WithRows, ""
 	}
 	switch {

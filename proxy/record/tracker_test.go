@@ -11,6 +11,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/statement/condition"
 )
 
 // story drives a Tracker with one line per statement and prints the events, so that a test reads as what happened.
@@ -444,6 +445,48 @@ func TestTrackerCoverageThatNeedsRows(t *testing.T) {
 	}
 	s.want("t1 begin read committed implicit", "t1.1 select a", "t1 committed",
 		"t2 begin read committed implicit", "t2.1 select a [approximate]", "t2 committed")
+}
+
+// TestTrackerMet: of an INSERT of several rows, what each met is known if the images of those that it inserted tell which ones these are.
+func TestTrackerMet(t *testing.T) {
+	for _, tt := range []struct {
+		images []string // of the rows that were inserted
+		want   string
+	}{
+		{nil, "k = 1, k = 2"},
+		{[]string{`"k" "1"`}, "k = 2"},
+		{[]string{`"k" "2"`, `"k" "1"`}, ""},
+		{[]string{`"n" "1"`}, "[approximate]"},
+		{[]string{""}, "[approximate]"},
+	} {
+		s := newStory(t, "postgres")
+		p := plan("insert a")
+		p.Coverage, p.Why, p.WithRows, p.Rows, p.Met = history.CoverageApproximate, "it does not tell", history.CoverageExact, 9, true
+		for _, k := range []string{"=1", "=2"} {
+			p.Asks = append(p.Asks, rewrite.Ask{Table: "a", Met: true, Pinned: true, Current: true, Where: condition.Open("=", condition.Number, "k", &k)})
+		}
+		wanted := 0
+		s.trk.Wants(func(*rewrite.Ask) { wanted++ })
+		r := s.trk.Answer(s.trk.Sending(p))
+		for _, image := range tt.images {
+			told(t, r, history.Access{Op: history.OpInsert, Row: history.Row{Table: "a"}, Version: "1", Image: image})
+		}
+		var got []string
+		s.trk.rec.sink = func(ev *history.Event) []Warning {
+			for _, read := range ev.Reads {
+				c, _ := condition.Parse(read.Where)
+				got = append(got, c.Words())
+			}
+			if ev.Coverage == history.CoverageApproximate {
+				got = append(got, "[approximate]")
+			}
+			return nil
+		}
+		s.trk.Done(r, Result{})
+		if list := strings.Join(got, ", "); list != tt.want || tt.want == "[approximate]" && wanted != 2 {
+			t.Errorf("inserted %q: asked for %q, want %q; %d images wanted", tt.images, list, tt.want, wanted)
+		}
+	}
 }
 
 func TestTrackerTokensComeFromWrites(t *testing.T) {

@@ -10,16 +10,33 @@ import (
 	"wirecheck/statement/condition"
 )
 
-// met notes what INSERT ... ON CONFLICT DO NOTHING of one row asks: whether there is a row with its key. It reports whether that is certain: one key
-// alone can be in the way, and the text gives its values.
+// maxMet is how many rows an INSERT has at most of which each asks.
+const maxMet = 100
+
+// met notes what INSERT ... ON CONFLICT DO NOTHING asks for each of its rows: whether there is a row with its key. It reports whether that is certain: one
+// key alone can be in the way, and the text gives its values.
 func (x *planner) met(s *pg.InsertStmt) bool {
 	rel, _ := x.resolve(s.Relation)
 	rows := s.SelectStmt.GetSelectStmt().GetValuesLists()
-	if rel == nil || !x.native || x.catalog.Standby || len(rows) != 1 || rel.Kind != "table" || rel.Root != nil || rel.HasTriggers {
+	if rel == nil || !x.native || x.catalog.Standby || len(rows) == 0 || len(rows) > maxMet || rel.Kind != "table" || rel.Root != nil || rel.HasTriggers {
 		return false
 	}
+	var asks []rewrite.Ask
+	for _, row := range rows {
+		ask, ok := x.metBy(s, rel, row.GetList().GetItems())
+		if !ok {
+			return false
+		}
+		asks = append(asks, ask)
+	}
+	x.plan.Asks = append(x.plan.Asks, asks...)
+	return true
+}
+
+// metBy is what one row of an INSERT asks.
+func (x *planner) metBy(s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) (ask rewrite.Ask, ok bool) {
 	given := map[string]*pg.Node{}
-	for i, n := range rows[0].GetList().GetItems() {
+	for i, n := range row {
 		name := ""
 		switch {
 		case i < len(s.Cols) && len(s.Cols[i].GetResTarget().Indirection) == 0:
@@ -27,35 +44,34 @@ func (x *planner) met(s *pg.InsertStmt) bool {
 		case len(s.Cols) == 0 && i < len(rel.Columns):
 			name = rel.Columns[i].Name
 		default:
-			return false
+			return ask, false
 		}
 		if n.GetSetToDefault() == nil {
 			given[name] = n
 		}
 	}
-	ask := rewrite.Ask{Table: rel.String(), Met: true, Within: x.inWith, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
+	ask = rewrite.Ask{Table: rel.String(), Met: true, Within: x.inWith, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
 	for _, name := range arbiter(s.OnConflictClause.Infer, rel, given) {
 		i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
 		if i < 0 || given[name] == nil {
-			return false
+			return ask, false
 		}
 		at := &rel.Columns[i]
 		kind := kindOf(at)
 		v, ok := x.value(given[name], kind, at.Type, &ask)
 		// A value that the column takes in another form, as 1.6 in an integer, is none to compare with.
 		if fits := kind == condition.Text || kind == condition.UUID || strings.HasPrefix(at.Type, "int") && given[name].GetAConst().GetFval() == nil; !ok || v == nil || !fits {
-			return false
+			return ask, false
 		}
 		ask.Where.Args = append(ask.Where.Args, condition.Open("=", kind, name, v))
 	}
 	if len(ask.Where.Args) == 0 || len(ask.Where.Reasons()) > 0 {
-		return false
+		return ask, false
 	}
 	if len(ask.Where.Args) == 1 {
 		ask.Where = ask.Where.Args[0]
 	}
-	x.plan.Asks = append(x.plan.Asks, ask)
-	return true
+	return ask, true
 }
 
 // arbiter gives the columns of the only key by which a row can be in the way of a new one; none if that is not certain. Without a conflict target

@@ -48,7 +48,7 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 				x.missing(metPassed)
 			}
 		default:
-			if !x.met(s) {
+			if x.plan.Met = x.met(s) && len(src.ValuesLists) > 1; x.plan.Met || len(x.plan.Asks) == 0 {
 				x.missing(metNothing)
 			}
 		}

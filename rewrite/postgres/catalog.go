@@ -14,7 +14,7 @@ import (
 // make it (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default; the even ones when a row
 // is deleted, the odd ones when the columns change to which the key refers). The parts are
 // aggregates, as the server would rather read all of a table to answer an EXISTS.
-const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
+var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
    WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE) ORDER BY attnum)

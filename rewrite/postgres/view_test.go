@@ -18,7 +18,7 @@ var viewForms = []form{
 	{`SELECT count(*) FROM rich`, "exact", "read account 2, read account 3, read account 4"},
 	{`SELECT count(*), max(owner) FROM rich WHERE id < 4`, "exact", "read account 2, read account 3"},
 	{`SELECT owner, count(*) FROM rich GROUP BY owner ORDER BY owner`, "exact", "read account 2, read account 3, read account 4"},
-	{`SELECT by, owner, count(*) FROM placed GROUP BY by, owner ORDER BY owner DESC, by`, "exact", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
+	{`SELECT by, owner, count(*) FROM placed GROUP BY placed.by, owner ORDER BY placed.owner DESC, by`, "exact", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
 	{`SELECT * FROM richer`, "exact", "read account 3, read account 4"},
 	{`SELECT amount FROM placed WHERE by = 1`, "exact", "read account 1, read account 1, read orders 10, read orders 11"},
 	{`SELECT * FROM placed_rich WHERE id = 12`, "opaque", ""}, // one table comes twice

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
@@ -88,6 +90,21 @@ func TestViewReplaced(t *testing.T) {
 	for _, before := range []string{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; ", "CREATE OR REPLACE VIEW rich AS SELECT id, note AS owner FROM orders WHERE id = 12 UNION ALL SELECT 2, 'x'; "} {
 		if got := read(before); got != rewrite.ErrPartial.Error() {
 			t.Errorf("behind %s it tells %q", before, got)
+		}
+	}
+}
+
+// TestViewColumns: a column of a view stands for that of the table that it shows, and one that it computes for none.
+func TestViewColumns(t *testing.T) {
+	_, c, _ := setUp(t)
+	for view, want := range map[string]map[string]rewrite.Shows{
+		"placed": {"id": {Table: "public.orders", Name: "id"}, "account_id": {Table: "public.orders", Name: "account_id"}, "amount": {Table: "public.orders", Name: "amount"},
+			"note": {Table: "public.orders", Name: "note"}, "by": {Table: "public.account", Name: "id"}, "owner": {Table: "public.account", Name: "owner"}},
+		"richer": {"key": {Table: "public.account", Name: "id"}},
+	} {
+		plan := postgres.New(rewrite.CaptureAuto).Script(`SELECT * FROM `+view+` v WHERE 1 = 1`, c, postgres.Session{}).Plans[0]
+		if diff := cmp.Diff(map[string]map[string]rewrite.Shows{"public." + view: want}, plan.Views); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", view, diff)
 		}
 	}
 }

@@ -123,13 +123,13 @@ func (e *exposure) viewed(n *ast.SelectStmt, all finding, list []source, src *so
 		}
 		seen = append(seen, out)
 	}
-	s.shows(src, tables, list)
+	noteShown(s, src, tables, list)
 	return seen, ""
 }
 
-// shows notes which columns of tables a view shows, by the name that the server gives the table of these columns: MariaDB the alias of the view (10.11.19), which
+// noteShown notes which columns of tables a view shows, by the name that the server gives the table of these columns: MariaDB the alias of the view (10.11.19), which
 // may be the name of another table of the query, MySQL the name of the view (9.7.4).
-func (s *planner) shows(src *source, tables []shownTable, list []source) {
+func noteShown(s *planner, src *source, tables []shownTable, list []source) {
 	name := src.rel.String()
 	if s.r.flavor == MariaDB {
 		name = src.rel.Schema + "." + src.alias

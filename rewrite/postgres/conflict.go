@@ -23,7 +23,7 @@ func (x *planner) met(s *pg.InsertStmt) bool {
 	}
 	var asks []rewrite.Ask
 	for _, row := range rows {
-		ask, ok := x.metBy(s, rel, row.GetList().GetItems())
+		ask, ok := metBy(x, s, rel, row.GetList().GetItems())
 		if !ok {
 			return false
 		}
@@ -34,7 +34,7 @@ func (x *planner) met(s *pg.InsertStmt) bool {
 }
 
 // metBy is what one row of an INSERT asks.
-func (x *planner) metBy(s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) (ask rewrite.Ask, ok bool) {
+func metBy(x *planner, s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) (ask rewrite.Ask, ok bool) {
 	given := map[string]*pg.Node{}
 	for i, n := range row {
 		name := ""

@@ -56,7 +56,7 @@ type shownTable struct {
 }
 
 // tablesOf gives the tables of a view. guard is a condition that it is the one that is known. ok is false if its rows do not tell their rows.
-func (x *scene) tablesOf(view *rewrite.Relation, depth int) (list []shownTable, guard []string, ok bool) {
+func tablesOf(x *scene, view *rewrite.Relation, depth int) (list []shownTable, guard []string, ok bool) {
 	if view.Shown == nil || depth == maxViews {
 		return nil, nil, false
 	}
@@ -76,7 +76,7 @@ func (x *scene) tablesOf(view *rewrite.Relation, depth int) (list []shownTable, 
 			list = append(list, shownTable{rel, shown})
 			continue
 		}
-		inner, more, ok := x.tablesOf(rel, depth+1)
+		inner, more, ok := tablesOf(x, rel, depth+1)
 		if !ok {
 			return nil, nil, false
 		}
@@ -106,13 +106,13 @@ func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok
 	if s == nil || view == nil || view.Kind != "view" || x.sided > 0 || len(rv.GetAlias().GetColnames()) > 0 {
 		return nil, false
 	}
-	tables, guard, ok := x.tablesOf(view, 0)
+	tables, guard, ok := tablesOf(x.scene, view, 0)
 	if !ok {
 		return nil, false
 	}
 	guarded := strings.Join(append(guard, "pg_catalog.current_setting('transaction_isolation') = 'read committed'"), " AND ")
 	for _, t := range tables {
-		if x.indexed(s, t) || t.rel.Rows > maxGroupRows && !x.short(s) {
+		if indexed(s, t) || t.rel.Rows > maxGroupRows && !short(s) {
 			return nil, false
 		}
 		row := source{rel: t.rel, ref: x.hiddenPrefix() + "row"}
@@ -191,7 +191,7 @@ func (x *judge) sortedGroups(s *pg.SelectStmt) bool {
 
 // indexed reports whether an index of a view's table may have all that a query needs of it, and give the order of the rows: more columns would take that
 // way from it.
-func (x *scene) indexed(s *pg.SelectStmt, t shownTable) bool {
+func indexed(s *pg.SelectStmt, t shownTable) bool {
 	if len(s.SortClause) > 0 || t.rel.Rows >= 0 && t.rel.Rows < minCovered {
 		return false
 	}
@@ -220,7 +220,7 @@ func (x *scene) indexed(s *pg.SelectStmt, t shownTable) bool {
 }
 
 // short reports whether a query gives few rows.
-func (x *scene) short(s *pg.SelectStmt) bool {
+func short(s *pg.SelectStmt) bool {
 	n := s.LimitCount.GetAConst().GetIval()
 	return n != nil && n.Ival <= maxCounted && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT
 }

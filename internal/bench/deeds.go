@@ -103,7 +103,43 @@ func (a *attacker) maybeRead() {
 }
 
 // common are the deeds that both protocols have.
-func (h hostile) common() []deed { return slices.Concat(h.connections(), h.texts(), h.statements()) }
+func (h hostile) common() []deed {
+	return slices.Concat(h.connections(), h.texts(), h.statements(), h.crowds())
+}
+
+// crowds are deeds of many sessions each, of which one alone would do no harm.
+func (h hostile) crowds() []deed {
+	q := h.query
+	crowd := func(each func(a *attacker) string) func(*attacker) {
+		return func(a *attacker) {
+			for range manySessions {
+				c, err := h.login(a.ctx, a.server, a.port)
+				if err != nil {
+					continue
+				}
+				defer c.Close()
+				defer context.AfterFunc(a.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+				go io.WriteString(c, each(a))
+			}
+			<-a.ctx.Done()
+		}
+	}
+	long := strings.Repeat("x", 1<<20-100)
+	return []deed{
+		{"long texts without end, in many sessions", false, crowd(func(*attacker) string {
+			text := q("SELECT '" + long + "'")
+			return text[:len(text)-1]
+		})},
+		{"long texts that take long, in many sessions", false, crowd(func(*attacker) string { return q("SELECT " + h.sleep + ", '" + long + "'") })},
+		{"long rows in many sessions, not read", false, crowd(func(a *attacker) string {
+			n := []int{900_000, 4 << 20}[a.rand.IntN(2)]
+			return strings.Repeat(q(fmt.Sprintf("SELECT repeat('x', %d), %s FROM %s WHERE %[2]s < 10", n, h.key, h.big)), 3)
+		})},
+		{"long errors in many sessions, not read", false, crowd(func(*attacker) string { return q("SELECT CAST('" + long[:200_000] + "' AS int)") })},
+		{"pipelines in many sessions, not read", false, crowd(func(a *attacker) string { return strings.Repeat(q("SELECT repeat('x', 100000)"), 30_000) })},
+		{"the half of many sessions that sends is closed", false, crowd(func(a *attacker) string { return strings.Repeat(q("SELECT * FROM "+h.big), 10) })},
+	}
+}
 
 // queries are many statements that differ, whose answers are read.
 func (h hostile) queries(text func(i int) string) func(*attacker) {

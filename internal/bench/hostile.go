@@ -34,7 +34,10 @@ const (
 	quietShare   = 10              // of the whole time: how long the well-behaved clients work alone at first
 	attackTime   = 5 * time.Second // an attack ends after that, if nothing else ends it
 	attackBytes  = 25 << 20
+	manySessions = 20                    // that one attacker has, where each does not do much
 	hostilePoll  = 50 * time.Millisecond // between looks at the proxy's descriptors: nothing tells that one is closed
+	peakGoal     = 280                   // MiB of the proxy's resident set beyond which its heap is written down, at each
+	peakStep     = 10                    // more
 	visitLimit   = 30 * time.Second      // a visitor that waits longer gives up, and what all wait for is kept
 )
 
@@ -54,6 +57,7 @@ type hostile struct {
 	// table is one of the well-behaved clients, key and value are columns of it, of which key is the primary key, and big is a larger table.
 	table, key, value, big string
 	setting                func(i int) string // a statement that sets something
+	sleep                  string             // an expression that takes a few seconds
 }
 
 // benchHostile has clients that break the protocol, read nothing or say nothing work for o.length beside well-behaved ones. It prints the
@@ -77,7 +81,7 @@ func hostilePostgres() hostile {
 	query := func(sql string) string { return frame('Q', sql+"\x00") }
 	parse, bind, execute, sync := frame('P', "\x00SELECT 1\x00\x00\x00"), frame('B', strings.Repeat("\x00", 8)), frame('E', strings.Repeat("\x00", 5)), frame('S', "")
 	return hostile{
-		scheme: "postgres", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: append(postgresDeeds(frame, query), postgresStatements(query)...),
+		scheme: "postgres", sleep: "pg_sleep(4)", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: append(postgresDeeds(frame, query), postgresStatements(query)...),
 		setting: func(i int) string { return fmt.Sprintf("SET application_name = 'a%d'", i) },
 		waits: []string{"SELECT pid, state, wait_event_type, wait_event, xact_start, query_start, pg_blocking_pids(pid), left(query, 200) FROM pg_stat_activity ORDER BY xact_start",
 			"SELECT pid, locktype, relation::regclass, transactionid, mode, granted FROM pg_locks ORDER BY pid"},
@@ -116,7 +120,7 @@ func hostileMariaDB() hostile {
 	}
 	const query, prepare, execute, long, reset, ping = 3, 0x16, 0x17, 0x18, 0x1a, 0x0e
 	return hostile{
-		scheme: "mariadb", table: "sbtest.sbtest1", key: "id", value: "k", big: "sbtest.sbtest2", deeds: mariadbDeeds(frame),
+		scheme: "mariadb", sleep: "SLEEP(4)", table: "sbtest.sbtest1", key: "id", value: "k", big: "sbtest.sbtest2", deeds: mariadbDeeds(frame),
 		setting: func(i int) string {
 			return fmt.Sprintf("SET @v%d = %d, lock_wait_timeout = %d", i%100_000, i, i%1000+1)
 		},
@@ -240,7 +244,7 @@ func (h hostile) look(ctx context.Context, o options, s *engine.Server, p *proce
 	if err := p.forgetPeak(); err != nil {
 		return err
 	}
-	began, slowest, refused := time.Now(), time.Duration(0), 0
+	began, slowest, refused, kept := time.Now(), time.Duration(0), 0, float64(peakGoal)
 	for ctx.Err() == nil && time.Since(began) < length {
 		asked := time.Now()
 		visiting, cancel := context.WithTimeout(ctx, visitLimit)
@@ -257,6 +261,12 @@ func (h hostile) look(ctx context.Context, o options, s *engine.Server, p *proce
 		}
 		slowest = max(slowest, time.Since(asked))
 		time.Sleep(hostilePoll)
+		if peak, err := p.peak(); err == nil && o.profiles != "" && peak > kept { // while it lasts
+			kept = peak + peakStep
+			if err := saveProfile(ctx, profile(page, "heap?debug=1"), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d-%.0f.txt", h.scheme, phase.Load(), peak))); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
 	}
 	peak, err := p.peak()
 	fmt.Printf("%s %s: %-40s largest resident set %4.0f MiB, %4d descriptors, a visitor waits %.2f s at most, %d refused\n",

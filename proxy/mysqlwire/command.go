@@ -109,6 +109,9 @@ func (o *observation) simple(plan *rewrite.Plan) error {
 
 // initDB relays COM_INIT_DB.
 func (o *observation) initDB(f frame) error {
+	if f.n > bufferSize { // no database has such a name
+		return o.single()
+	}
 	b, err := o.client.packet(f)
 	if err != nil {
 		return o.badClient(err, "command")
@@ -126,6 +129,9 @@ func (o *observation) initDB(f frame) error {
 
 // setOption relays COM_SET_OPTION: 0 allows several statements in a text, 1 forbids them.
 func (o *observation) setOption(f frame) error {
+	if f.n > bufferSize {
+		return o.single()
+	}
 	b, err := o.client.packet(f)
 	if err != nil {
 		return o.badClient(err, "command")

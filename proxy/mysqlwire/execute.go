@@ -22,12 +22,13 @@ func (s *preparedStatements) execute(f frame) error {
 		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
 	}
 	cursor := head[5] != 0 && f.first != comBulkExecute
+	held := o.holds(f)
 	if !p.longData {
 		if _, err := o.refresh(&rewrite.Script{Plans: []*rewrite.Plan{p.used.plan}, Missing: o.known().Stale(p.used.uses)}); err != nil {
 			return err
 		}
 	}
-	if p.question != nil && !p.longData && f.first == mysql.COM_STMT_EXECUTE && f.n <= packetMax {
+	if p.question != nil && !p.longData && f.first == mysql.COM_STMT_EXECUTE && held {
 		if err := s.answerAgain(p, f); err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func (s *preparedStatements) execute(f frame) error {
 	if err != nil {
 		return err
 	}
-	if refused != nil && f.n <= packetMax {
+	if refused != nil && held {
 		return s.refuse(f, p, refused)
 	}
 	probe := &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}}
@@ -45,7 +46,7 @@ func (s *preparedStatements) execute(f frame) error {
 	}
 	x := exchange{o: o, plans: probe.Plans, client: p.sql}
 	run := execution{o: o, of: p, id: fm.id, long: p.longData}
-	if f.n > packetMax {
+	if !held {
 		x.request = streamExecution{run, f}
 	} else {
 		b, err := o.client.packet(f)

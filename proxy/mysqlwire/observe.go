@@ -34,6 +34,7 @@ type observation struct {
 	bare     bool // the client knows that it uses a table without hidden columns
 	victim   bool // the last command's transaction was chosen to break a deadlock
 	scratch  []byte
+	share    record.Share // of the command or row at hand, where it does not fit in a connection's buffer
 }
 
 // observe serves the session after the server's OK to the login, which is not yet relayed.
@@ -45,6 +46,8 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	o.prepared.text = s.observer.Recorder.Texts()
 	o.prepared.forget()
 	defer o.prepared.text.Forget()
+	o.share = s.observer.Recorder.Messages()
+	defer o.share.Forget()
 	o.tracker.log = s.ps.Log
 	o.settings.generation = o.rewriter.Generation
 	o.tracker.open(s.observer, o.rewriter.Want, history.Event{
@@ -124,9 +127,34 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 	return unlessClosed(err)
 }
 
+// holds reports whether a command or row of at most packetMax bytes may be held to be looked at. Most fit in a buffer. A longer one is held twice, as it
+// came and as it goes on, and not beside too many others. letGo ends it.
+func (o *observation) holds(f frame) bool {
+	if f.n > packetMax {
+		return false
+	}
+	if f.n <= bufferSize {
+		return true
+	}
+	ok := o.share.Takes(2*f.n) || o.traits.ordinaryColumns // what is not looked at would show them
+	if ok {
+		o.share.Add(2 * f.n)
+	}
+	return ok
+}
+
+// letGo says that what was held longer than a command or row is not needed any more.
+func (o *observation) letGo() {
+	o.share.Forget()
+	if cap(o.scratch) > bufferSize {
+		o.scratch = nil
+	}
+}
+
 // commands relays commands until the client leaves.
 func (o *observation) commands(ctx context.Context) error {
 	for {
+		o.letGo()
 		if o.draining && !o.settings.inTransaction() {
 			return o.fail(1, errorShutdown(), nil)
 		}

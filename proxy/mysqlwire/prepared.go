@@ -14,7 +14,7 @@ import (
 type preparedStatements struct {
 	o    *observation
 	byID map[uint32]*prepared
-	text record.Texts
+	text record.Share
 	last *prepared // the latest one, which MariaDB's clients may call -1
 }
 
@@ -48,7 +48,7 @@ func (s *preparedStatements) forget() {
 
 // full reports whether a statement of n bytes is not kept any more.
 func (s *preparedStatements) full(n int) bool {
-	return len(s.byID) >= s.o.ps.Config.Limits.Prepared || !s.text.Take(n)
+	return len(s.byID) >= s.o.ps.Config.Limits.Prepared || !s.text.Takes(n)
 }
 
 func (s *preparedStatements) keep(p *prepared) {
@@ -85,7 +85,7 @@ func (s *preparedStatements) named(head []byte) *prepared {
 // prepare relays COM_STMT_PREPARE.
 func (s *preparedStatements) prepare(f frame) error {
 	o := s.o
-	if f.n > min(o.ps.Config.Limits.Text, packetMax) || s.full(preparedSize+f.n) {
+	if f.n > o.ps.Config.Limits.Text || s.full(preparedSize+f.n) || !o.holds(f) {
 		return s.prepareLong()
 	}
 	b, err := o.client.packet(f)
@@ -123,7 +123,7 @@ func (s *preparedStatements) prepareLong() error {
 	if err := s.o.relayCommand(); err != nil {
 		return err
 	}
-	plan := opaquePlan("", "the text is too long, or there are too many prepared statements")
+	plan := opaquePlan("", "the text is too long, too many long ones are held, or there are too many prepared statements")
 	plan.Schema, plan.Control.Verb = true, statement.ControlReset
 	_, err := s.prepareAnswer(&prepared{}, &form{plan: plan, clients: true}, false)
 	return err

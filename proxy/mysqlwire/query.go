@@ -12,7 +12,7 @@ import (
 
 // query relays COM_QUERY.
 func (o *observation) query(f frame) error {
-	if f.n > min(o.ps.Config.Limits.Text, packetMax) {
+	if f.n > o.ps.Config.Limits.Text || !o.holds(f) {
 		return o.longQuery(f)
 	}
 	b, err := o.client.packet(f)
@@ -159,7 +159,7 @@ func (o *observation) longQuery(f frame) error {
 		return err
 	}
 	plan := &rewrite.Plan{
-		Text: strings.ToValidUTF8(string(b[1:]), "") + " ...", Verb: "other", Coverage: history.CoverageOpaque, Why: "the text is too long",
+		Text: strings.ToValidUTF8(string(b[1:]), "") + " ...", Verb: "other", Coverage: history.CoverageOpaque, Why: "the text is too long, or too many long ones are held",
 		Schema: true, Control: statement.Control{Verb: statement.ControlReset},
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(string(b[1:])), " ")

@@ -178,13 +178,15 @@ func (a *answer) endRows(st *sentStatement, f frame, cols *columns) (ended, more
 // relayRow relays one row without its hidden columns.
 func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 	o := a.o
-	if f.n > min(o.ps.Config.Limits.Row, packetMax) {
+	before := o.share.Own()
+	if f.n > min(o.ps.Config.Limits.Row, packetMax) || cols.hide == nil && !o.holds(f) {
 		if cols.hidden == 0 {
 			return o.pass(f)
 		}
-		st.opaque("a row is too long to be held")
+		st.opaque("a row is too long to be held, or too many long ones are")
 		return o.relayLongRow(cols)
 	}
+	defer func() { o.share.Add(before - o.share.Own()) }()
 	row, err := o.take(f)
 	if err != nil {
 		return err

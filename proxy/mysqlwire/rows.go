@@ -26,7 +26,7 @@ func (c *columns) shown() int { return len(c.types) - c.hidden }
 // Protocol Resultset Row").
 func bitmap(columns int) int { return 1 + (columns+7+2)/8 }
 
-// walker finds the columns of a row that may not be there as a whole yet.
+// walker finds the columns of a row.
 type walker struct {
 	columns *columns
 	nulls   []byte // binary: the header byte and the null bitmap
@@ -47,42 +47,43 @@ func (w *walker) start(row []byte) bool {
 	return true
 }
 
-// next finds the extent of the next column: its value is row[from:to], or null. The row may end within the value; more
-// is false where not even its length is there.
-func (w *walker) next(row []byte) (from, to int, null, more bool, err error) {
-	if w.at > len(row) {
-		return 0, 0, false, false, nil
-	}
+// isNull reports whether the null bitmap of a binary row says so of the i-th column.
+func isNull(nulls []byte, i int) bool {
+	bit := i + 2
+	return nulls[1+bit/8]&(1<<(bit%8)) != 0
+}
+
+// next finds the extent of the next column: its value is row[from:to], or null.
+func (w *walker) next(row []byte) (from, to int, null bool, err error) {
 	rest := row[w.at:]
+	w.column++
 	if w.columns.binary {
-		if bit := w.column + 2; w.nulls[1+bit/8]&(1<<(bit%8)) != 0 {
-			w.column++
-			return w.at, w.at, true, true, nil
+		if isNull(w.nulls, w.column-1) {
+			return w.at, w.at, true, nil
 		}
-		if size, fixed := binarySize(w.columns.types[w.column]); fixed {
-			return w.step(w.at, w.at+size)
+		if size, fixed := binarySize(w.columns.types[w.column-1]); fixed {
+			return w.step(row, w.at, size)
 		}
 	}
 	if len(rest) == 0 || len(rest) < lenencSize(rest[0]) {
-		return 0, 0, false, false, nil
+		return 0, 0, false, errMalformed
 	}
 	if rest[0] == markInfo && !w.columns.binary {
-		w.column++
 		w.at++
-		return w.at, w.at, true, true, nil
+		return w.at, w.at, true, nil
 	}
 	n, after, err := lenenc(rest)
-	if err != nil || n > 1<<40 {
-		return 0, 0, false, false, errMalformed
+	if err != nil || n > uint64(len(after)) {
+		return 0, 0, false, errMalformed
 	}
-	from = len(row) - len(after)
-	return w.step(from, from+int(n))
+	return w.step(row, len(row)-len(after), int(n))
 }
 
-func (w *walker) step(from, to int) (int, int, bool, bool, error) {
-	w.column++
-	w.at = to
-	return from, to, false, true, nil
+func (w *walker) step(row []byte, from, size int) (int, int, bool, error) {
+	if w.at = from + size; w.at > len(row) {
+		return 0, 0, false, errMalformed
+	}
+	return from, w.at, false, nil
 }
 
 func lenencSize(first byte) int {
@@ -128,9 +129,9 @@ func (c *columns) cut(row, scratch []byte) (shown []byte, hidden [][]byte, err e
 		if w.column == c.shown() {
 			end = w.at
 		}
-		from, to, null, more, err := w.next(row)
-		if err != nil || !more || to > len(row) {
-			return nil, nil, errMalformed
+		from, to, null, err := w.next(row)
+		if err != nil {
+			return nil, nil, err
 		}
 		switch {
 		case w.column <= c.shown():
@@ -160,8 +161,8 @@ func (c *columns) first(row []byte) []byte {
 	if len(c.types) == 0 || !w.start(row) {
 		return nil
 	}
-	from, to, _, more, err := w.next(row)
-	if err != nil || !more || to > len(row) {
+	from, to, _, err := w.next(row)
+	if err != nil {
 		return nil
 	}
 	return row[from:to]
@@ -187,9 +188,9 @@ func (c *columns) conceal(row []byte, hide func([][]byte) bool) (changed []byte,
 	head := w.at
 	for w.column < len(all.types) {
 		i := w.column
-		from, to, null, more, err := w.next(row)
-		if err != nil || !more || to > len(row) {
-			return nil, false, errMalformed
+		from, to, null, err := w.next(row)
+		if err != nil {
+			return nil, false, err
 		}
 		if !null {
 			cells[i] = row[from:to:to]

@@ -44,8 +44,8 @@ func (c *columns) values(row []byte) (list []record.Cell) {
 	}
 	for w.column < c.shown() && w.column < len(c.sources) {
 		i := w.column
-		from, to, null, more, err := w.next(row)
-		if err != nil || !more || to > len(row) {
+		from, to, null, err := w.next(row)
+		if err != nil {
 			return unread
 		}
 		s := c.sources[i]

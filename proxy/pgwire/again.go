@@ -214,7 +214,7 @@ func (p *pipeline) takeBack(e *entry) (synced, ok bool) {
 		p.names.set("", nil)
 	}
 	last := p.queue.items[len(p.queue.items)-1].last
-	p.queue = queue{}
+	p.queue.clear()
 	p.push(&entry{request: ownQuery, ours: true, own: &own{}}) // the ReadyForQuery behind the refusal
 	p.open, p.ignoring = false, false
 	if last { // the turn ends with the answer to what is sent again

@@ -19,7 +19,8 @@ type serverHalf struct {
 	environment *environment
 	log         zerolog.Logger
 	limits      proxy.Limits
-	silent      func() bool // the client gets no warnings
+	silent      func() bool  // the client gets no warnings
+	share       record.Share // of the message at hand, where it does not fit in the reader's buffer
 
 	hidden    [][]byte         // room for the hidden cells of a row
 	due       []record.Warning // that wait for their client
@@ -49,6 +50,7 @@ func (a *serverHalf) rest() error {
 
 // answer relays one message.
 func (a *serverHalf) answer() error {
+	a.share.Forget()
 	f, err := a.in.header(maxMessage)
 	if err != nil {
 		return err
@@ -86,6 +88,21 @@ func (a *serverHalf) answer() error {
 		a.pipeline.begin(e)
 	}
 	return a.relay(f)
+}
+
+// holds reports whether n bytes of the message may be held to be looked at, of at most limit bytes.
+func (a *serverHalf) holds(n, limit int) bool {
+	if n > limit {
+		return false
+	}
+	if n <= bufferLen {
+		return true
+	}
+	if !a.share.Takes(n) {
+		return false
+	}
+	a.share.Add(n)
+	return true
 }
 
 // relay passes a message on as it is.
@@ -267,7 +284,7 @@ func (a *serverHalf) done(f frame, e *entry) error {
 func (a *serverHalf) failure(f frame, e *entry) error {
 	var body []byte
 	refusal := &answer.Error{}
-	if f.size <= a.limits.Text {
+	if a.holds(f.size, a.limits.Text) {
 		var err error
 		if body, err = a.in.body(f.size); err != nil {
 			return err

@@ -18,7 +18,7 @@ func (c *clientHalf) parse(f frame) error {
 	if err := c.refresh(); err != nil {
 		return err
 	}
-	if f.size > c.session.Config.Limits.Text {
+	if !c.holds(f) {
 		begin, err := c.peek(f.size)
 		if err != nil {
 			return err
@@ -172,6 +172,9 @@ func (c *clientHalf) bind(f frame) error {
 	}
 	if !p.extended() || f.size > c.session.Config.Limits.Text {
 		return c.forward(f)
+	}
+	if !c.holds(f) {
+		return c.spoolBind(f, p.plan())
 	}
 	body, err := c.in.body(f.size)
 	if err != nil {

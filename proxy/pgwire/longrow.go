@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
+	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -29,8 +28,8 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 	if n < 0 {
 		return fmt.Errorf("row has fewer columns than were added: %w", errLength)
 	}
-	s := &spool{limit: a.limits.Row}
-	defer func() { err = errors.Join(err, s.close()) }()
+	var s proxy.Spool
+	defer func() { err = errors.Join(err, s.Close()) }()
 	last := 0 // bytes of the last visible cell
 	for i := range n {
 		size, err := take(4)
@@ -49,7 +48,7 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 			last = v
 			break
 		}
-		if err := a.in.copyTo(s, v); err != nil {
+		if err := a.in.copyTo(&s, v); err != nil {
 			return err
 		}
 	}
@@ -64,7 +63,7 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 		if _, err := a.out.Write(binary.BigEndian.AppendUint16(nil, uint16(n))); err != nil {
 			return err
 		}
-		if err := s.copyTo(a.out); err != nil {
+		if err := s.CopyTo(a.out); err != nil {
 			return err
 		}
 		if err := a.in.copyTo(a.out, last); err != nil {
@@ -72,7 +71,7 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 		}
 		a.inside = false
 	}
-	if left > a.limits.Row {
+	if !a.holds(left, a.limits.Row) {
 		if run != nil {
 			run.Opaque("a row's hidden part is too long")
 		}
@@ -86,56 +85,94 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 	return nil
 }
 
-// spool keeps bytes, in memory up to a limit and in a temporary file beyond.
-type spool struct {
-	limit int
-	mem   []byte
-	file  *os.File
-}
-
-// Write implements io.Writer.
-func (s *spool) Write(p []byte) (int, error) {
-	if s.file == nil && len(s.mem)+len(p) <= s.limit {
-		s.mem = append(s.mem, p...)
-		return len(p), nil
-	}
-	if s.file == nil {
-		f, err := os.CreateTemp("", "wirecheck-row-")
-		if err != nil {
-			return 0, fmt.Errorf("spool row: %w", err)
-		}
-		s.file = f
-		if err := os.Remove(f.Name()); err != nil { // it lives as long as it is open
-			return 0, fmt.Errorf("spool row: %w", err)
-		}
-	}
-	n, err := s.file.Write(p)
+// spoolBind writes a Bind that is not held in memory. Its new length depends on the number of result format codes, which stand behind the parameters.
+func (c *clientHalf) spoolBind(f frame, plan *rewrite.Plan) (err error) {
+	var s proxy.Spool
+	defer func() { err = errors.Join(err, s.Close()) }()
+	left, n, err := c.parametersTo(&s, f.size)
 	if err != nil {
-		return n, fmt.Errorf("spool row: %w", err)
-	}
-	return n, nil
-}
-
-func (s *spool) copyTo(w io.Writer) error {
-	if _, err := w.Write(s.mem); err != nil {
 		return err
 	}
-	if s.file == nil {
-		return nil
+	codes := 2*n == left && n > 0 // else it is malformed, or there are none
+	none := codes && plan.NoRows  // the client knows of no columns, so its codes mean nothing
+	more := 2 * plan.Hidden
+	switch {
+	case none:
+		n, more = 0, -left
+	case !codes || n == 1:
+		more = 0
+	default:
+		n += plan.Hidden
 	}
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read spooled row: %w", err)
+	if err := c.out.header('B', f.size+more); err != nil {
+		return err
 	}
-	_, err := io.CopyBuffer(w, onlyReader{s.file}, make([]byte, bufferLen))
+	if err := s.CopyTo(c.out); err != nil {
+		return err
+	}
+	if n >= 0 {
+		if _, err := c.out.Write(binary.BigEndian.AppendUint16(nil, uint16(n))); err != nil {
+			return err
+		}
+	}
+	if none {
+		return c.in.skip(left)
+	}
+	if err := c.in.copyTo(c.out, left); err != nil {
+		return err
+	}
+	_, err = c.out.Write(make([]byte, max(more, 0)))
 	return err
 }
 
-// onlyReader hides WriteTo, which would take a buffer of its own.
-type onlyReader struct{ io.Reader }
-
-func (s *spool) close() error {
-	if s.file == nil {
-		return nil
+// parametersTo copies a Bind up to the number of its result format codes, which it reads. left is what follows. n is -1 where the message is malformed.
+func (c *clientHalf) parametersTo(s *proxy.Spool, size int) (left, n int, err error) {
+	left = size
+	move := func(k int) bool {
+		if err != nil || k > left {
+			return false
+		}
+		left -= k
+		err = c.in.copyTo(s, k)
+		return err == nil
 	}
-	return s.file.Close()
+	number := func(k int) (v int, ok bool) { // of two or four bytes, which are not consumed
+		if err != nil || k > left {
+			return 0, false
+		}
+		if err = c.in.fill(k); err != nil {
+			return 0, false
+		}
+		if k == 2 {
+			return int(binary.BigEndian.Uint16(c.in.buf[c.in.r:])), true
+		}
+		return max(int(int32(binary.BigEndian.Uint32(c.in.buf[c.in.r:]))), 0), true
+	}
+	begin, err := c.peek(left)
+	if err != nil {
+		return left, -1, err
+	}
+	_, rest, _ := text(begin)
+	if _, rest, _ = text(rest); !move(len(begin) - len(rest)) {
+		return left, -1, err
+	}
+	codes, ok := number(2)
+	if !ok || !move(2+2*codes) {
+		return left, -1, err
+	}
+	params, ok := number(2)
+	for ok = ok && move(2); ok && params > 0; params-- {
+		var v int
+		if v, ok = number(4); ok {
+			ok = move(4 + v)
+		}
+	}
+	if !ok {
+		return left, -1, err
+	}
+	if n, ok = number(2); !ok {
+		return left, -1, err
+	}
+	left -= 2
+	return left, n, c.in.skip(2)
 }

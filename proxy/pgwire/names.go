@@ -68,7 +68,7 @@ type undo struct {
 // statement at once, since the client may use it without waiting; an error takes that back.
 type names struct {
 	statements map[string]*prepared
-	texts      record.Texts // of the statements
+	texts      record.Share // of the statements
 	portals    map[string]*portal
 	cursors    map[string]*cursor // by DECLARE; some may be closed
 }
@@ -96,7 +96,7 @@ func (n *names) set(name string, p *prepared) {
 
 // takes reports whether one more statement can be remembered; limit bounds their number.
 func (n *names) takes(name, sql string, limit int) bool {
-	return (n.statements[name] != nil || len(n.statements) < limit) && n.texts.Take(statementSize+len(sql))
+	return (n.statements[name] != nil || len(n.statements) < limit) && n.texts.Takes(statementSize+len(sql))
 }
 
 // sent does what a message does to the names.

@@ -31,7 +31,6 @@ func (s *session) observe() error {
 		fromClient, fromServer = o.both()
 	}
 	leaving := o.pipeline.close()
-	o.pipeline.names.texts.Forget()
 	return o.finish(leaving, fromClient, fromServer)
 }
 
@@ -55,11 +54,11 @@ func (s *session) observation() *observation {
 		_ = s.Client.SetReadDeadline(past)
 		_ = s.server.SetReadDeadline(past)
 	})
-	p.names.texts = s.observer.recorder.Texts()
+	p.names.texts, p.queue.share = s.observer.recorder.Texts(), s.observer.recorder.Messages()
 	o := &observation{
 		session: s, pipeline: p,
 		requests: &clientHalf{session: s, in: s.fromClient, out: s.toServer, pipeline: p, environment: v, batch: &batch{}},
-		answers:  &serverHalf{in: s.fromServer, out: s.toClient, pipeline: p, environment: v, log: s.Log, limits: s.Config.Limits, silent: func() bool { return s.observer.silent || s.Quiet() }},
+		answers:  &serverHalf{in: s.fromServer, out: s.toClient, pipeline: p, environment: v, log: s.Log, limits: s.Config.Limits, share: s.observer.recorder.Messages(), silent: func() bool { return s.observer.silent || s.Quiet() }},
 	}
 	o.answers.requests = o.requests
 	s.fromClient.before = s.toServer.flush
@@ -114,6 +113,7 @@ func (o *observation) both() (fromClient, fromServer error) {
 		o.pipeline.end()
 		cancel()
 		_ = o.serverEnded(fromServer)
+		o.answers.share.Forget()
 		return nil
 	})
 	g.Go(func() error {

@@ -135,7 +135,7 @@ func (p *pipeline) lose(why string) {
 	p.lost = why
 	p.ungate()
 	p.stop(why)
-	p.queue = queue{}
+	p.queue.clear()
 	p.changed.Broadcast()
 }
 
@@ -171,6 +171,8 @@ func (p *pipeline) close() (leaving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.close()
+	p.queue.share.Forget()
+	p.names.texts.Forget()
 	return p.leaving
 }
 
@@ -189,6 +191,24 @@ func (p *pipeline) full() (full, back bool) {
 	defer p.mu.Unlock()
 	p.crowded = p.queue.full()
 	return p.crowded, p.open
+}
+
+// hold reports whether a message that takes n bytes may be held while it is handled, which drop ends. Where it must be looked at, it may.
+func (p *pipeline) hold(n int, must bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !must && !p.queue.share.Takes(n) {
+		return false
+	}
+	p.queue.share.Add(n)
+	return true
+}
+
+// drop ends what hold began.
+func (p *pipeline) drop(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.share.Add(-n)
 }
 
 // sync says that a Sync is about to be sent.

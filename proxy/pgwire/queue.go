@@ -44,6 +44,7 @@ type entry struct {
 	last    bool              // its ReadyForQuery ends the session's turn, see turn
 	own     *own
 	at      int // where the message begins in the batch, -1 if it is not kept there
+	size    int // roughly, in bytes
 
 	undo     undo
 	resolved bool // parse: its answer came, or never will
@@ -134,20 +135,21 @@ func (e *entry) endsReady() bool {
 // client it reads any number of them without an answer.
 type queue struct {
 	items []*entry
-	room  []*entry // where items begin when the first one comes
-	size  int      // of the items, roughly in bytes
+	room  []*entry     // where items begin when the first one comes
+	size  int          // of the items, roughly in bytes
+	share record.Share // has the size of the items, and of the message that the client half holds
 }
 
 const (
-	entrySize = 1 << 10 // roughly the room that an entry takes besides its text
+	entrySize = 1 << 10 // roughly the room that an entry takes besides its texts
 	maxQueue  = 1 << 20 // of a queue: no more is read from the client beyond that
 )
 
 // full reports whether too much awaits its answer.
-func (q *queue) full() bool { return q.size >= maxQueue }
+func (q *queue) full() bool { return q.size >= maxQueue || !q.share.Takes(0) }
 
 // hasRoom reports whether so much was answered since the queue was full that reading the client again is worth it.
-func (q *queue) hasRoom() bool { return q.size <= maxQueue/2 }
+func (q *queue) hasRoom() bool { return q.size <= maxQueue/2 && q.share.Takes(0) }
 
 // more counts one more message of a kind of which there are runs. It returns false if the message needs an entry.
 func (q *queue) more(r request) bool {
@@ -168,7 +170,23 @@ func (q *queue) push(e *entry) {
 	if q.items = append(q.items, e); cap(q.items) > cap(q.room) {
 		q.room = q.items[:0]
 	}
-	q.size += entrySize + len(e.client)
+	e.size = entrySize + len(e.client)
+	if (e.request == simpleQuery || e.request == parse) && e.script != nil && e.script.SQL != e.client {
+		e.size += len(e.script.SQL)
+	}
+	q.count(e.size)
+}
+
+// count counts n bytes more, or less.
+func (q *queue) count(n int) {
+	q.size += n
+	q.share.Add(n)
+}
+
+// clear drops all entries.
+func (q *queue) clear() {
+	q.items, q.room = nil, nil
+	q.count(-q.size)
 }
 
 // head is the entry that is answered next, or nil.
@@ -193,7 +211,7 @@ func (q *queue) pop() {
 
 // remove takes off an entry.
 func (q *queue) remove(i int) {
-	q.size -= entrySize + len(q.items[i].client)
+	q.count(-q.items[i].size)
 	if i == 0 {
 		q.items[0] = nil
 		q.items = q.items[1:]

@@ -21,6 +21,7 @@ type clientHalf struct {
 	terminated bool // the client sent Terminate
 	batch      *batch
 	plain      bool // what is sent is sent as the client wrote it, see again
+	holding    int  // bytes of the pipeline's share that the message at hand has
 }
 
 // run relays what the client sends until it sends no more. ctx ends at the latest with the server half.
@@ -28,6 +29,7 @@ func (c *clientHalf) run(ctx context.Context) error {
 	c.pipeline.sending.setBusy(true)
 	defer c.pipeline.sending.park(true)
 	for {
+		c.letGo()
 		if err := c.wait(); err != nil {
 			return err
 		}
@@ -47,6 +49,31 @@ func (c *clientHalf) run(ctx context.Context) error {
 		if err := c.request(f); err != nil {
 			return err
 		}
+	}
+}
+
+// holds reports whether the message may be held to be looked at. Most fit in the reader's buffer. A longer one is held twice, as it came and as a text,
+// and not beside too many others.
+func (c *clientHalf) holds(f frame) bool {
+	if f.size > c.session.Config.Limits.Text {
+		return false
+	}
+	if f.size <= bufferLen {
+		return true
+	}
+	c.letGo()
+	if !c.pipeline.hold(2*f.size, c.environment.hides) {
+		return false
+	}
+	c.holding = 2 * f.size
+	return true
+}
+
+// letGo ends what holds began.
+func (c *clientHalf) letGo() {
+	if c.holding > 0 {
+		c.pipeline.drop(c.holding)
+		c.holding = 0
 	}
 }
 
@@ -137,7 +164,7 @@ func opaque(sql, why string) *rewrite.Script {
 }
 
 const (
-	tooLong   = "it is longer than the limit for statements"
+	tooLong   = "it is longer than the limit for statements, or too many long ones are held"
 	malformed = "malformed message"
 )
 
@@ -157,7 +184,7 @@ func (c *clientHalf) query(f frame) error {
 	if err := c.refresh(); err != nil {
 		return err
 	}
-	if f.size > c.session.Config.Limits.Text {
+	if !c.holds(f) {
 		c.send(&entry{request: simpleQuery, script: opaque("", tooLong)})
 		return c.forward(f)
 	}

@@ -93,7 +93,7 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 		return a.relay(f)
 	}
 	run := a.pipeline.begin(e)
-	if f.size > a.limits.Row {
+	if !a.holds(f.size, a.limits.Row) {
 		return a.longRow(f, plan, run)
 	}
 	body, err := a.in.body(f.size)

@@ -34,7 +34,8 @@ type Recorder struct {
 	clock    atomic.Uint64
 	sessions atomic.Uint64
 	txns     atomic.Uint64
-	texts    atomic.Int64 // see Texts
+	texts    atomic.Int64 // see Share
+	messages atomic.Int64
 
 	// Now is the wall clock, for people; nil: events carry no times. It is set before sessions begin.
 	Now func() time.Time

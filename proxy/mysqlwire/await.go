@@ -33,6 +33,8 @@ func (c *conn) await(other *conn, alert bool) error {
 	if c.interrupted.Load() {
 		return errInterrupted
 	}
+	c.rests()
+	other.rests()
 	return c.awaitBoth(other, alert)
 }
 
@@ -97,7 +99,7 @@ func (c *conn) watch(alert bool) error {
 			return err
 		}
 	}
-	if c.buffered() == len(c.in) { // it sent more than we hold
+	if c.buffered() > 0 && c.buffered() == len(c.in) { // it sent more than we hold
 		return nil
 	}
 	c.room(c.buffered() + 1)

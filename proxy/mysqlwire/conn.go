@@ -22,9 +22,10 @@ var errInterrupted = errors.New("interrupted")
 type conn struct {
 	raw         net.Conn // the socket; other goroutines set deadlines on it too
 	nc          net.Conn // raw, read and written past the scheduler, or TLS on it
-	in          []byte   // in[r:w] was read and is not yet used
+	in          []byte   // in[r:w] was read and is not yet used; nil: nothing is there, and nothing was expected soon
 	r, w        int
 	out         []byte       // to be written
+	lent        [2]*[]byte   // in and out, if they are of buffers
 	flush       func() error // called before a read that may block
 	guard       *stallGuard  // of writes; nil: none
 	interrupted atomic.Bool
@@ -33,7 +34,29 @@ type conn struct {
 }
 
 func newConn(nc net.Conn) *conn {
-	return &conn{raw: nc, nc: relay.Socket(nc), in: make([]byte, bufferSize), out: make([]byte, 0, bufferSize)}
+	return &conn{raw: nc, nc: relay.Socket(nc)}
+}
+
+// buffers are those of all connections.
+var buffers = relay.NewBuffers(bufferSize)
+
+// rests gives up the buffers that hold nothing: what comes next may come late.
+func (c *conn) rests() {
+	if c.buffered() == 0 {
+		c.giveBack(0)
+		c.in, c.r, c.w = nil, 0, 0
+	}
+	if len(c.out) == 0 {
+		c.giveBack(1)
+		c.out = nil
+	}
+}
+
+func (c *conn) giveBack(i int) {
+	if c.lent[i] != nil {
+		buffers.Put(c.lent[i])
+		c.lent[i] = nil
+	}
 }
 
 // interrupt ends the present or the next wait for input with errInterrupted.
@@ -75,23 +98,29 @@ func (c *conn) need(n int) ([]byte, error) {
 	return c.in[c.r : c.r+n], nil
 }
 
-// room makes the buffer hold n bytes from r on, and lets a large buffer go once it is empty.
+// room makes the buffer hold n bytes from r on, and lets a large buffer go once it is empty. If it is empty and n are few, read gets the buffer.
 func (c *conn) room(n int) {
-	switch {
-	case c.r == c.w && n <= bufferSize && len(c.in) > bufferSize:
-		c.in, c.r, c.w = make([]byte, bufferSize), 0, 0
-	case c.r == c.w:
+	if c.r == c.w {
 		c.r, c.w = 0, 0
+		if n <= bufferSize && len(c.in) > bufferSize {
+			c.in = nil
+		}
+		if n <= bufferSize && c.in == nil {
+			return
+		}
 	}
 	if len(c.in)-c.r >= n {
 		return
 	}
-	to := c.in
+	to, from := c.in, c.in[c.r:c.w]
 	if n > len(to) {
 		to = make([]byte, n)
 	}
-	c.w = copy(to, c.in[c.r:c.w])
-	c.in, c.r = to, 0
+	c.w = copy(to, from)
+	if c.r = 0; n > len(c.in) {
+		c.giveBack(0)
+	}
+	c.in = to
 }
 
 // fill reads once. There must be room. It reads again after a deadline that a wait or an interrupt left behind; await
@@ -108,7 +137,15 @@ func (c *conn) fill() error {
 }
 
 func (c *conn) read() error {
-	n, err := c.nc.Read(c.in[c.w:])
+	var n int
+	var err error
+	if c.in == nil {
+		if c.lent[0], n, err = buffers.Read(c.nc); n > 0 {
+			c.in = *c.lent[0]
+		}
+	} else {
+		n, err = c.nc.Read(c.in[c.w:])
+	}
 	c.w += n
 	if n > 0 {
 		return nil
@@ -122,16 +159,25 @@ func (c *conn) read() error {
 
 // write appends to the output buffer and writes it out where it is full.
 func (c *conn) write(p []byte) error {
-	if len(c.out)+len(p) > cap(c.out) && len(c.out) > 0 {
+	if len(c.out)+len(p) > bufferSize && len(c.out) > 0 {
 		if err := c.send(); err != nil {
 			return err
 		}
 	}
-	if len(p) >= cap(c.out) {
+	if len(p) >= bufferSize {
 		return c.writeOut(p)
 	}
+	c.outRoom()
 	c.out = append(c.out, p...)
 	return nil
+}
+
+// outRoom sees to it that there is an output buffer.
+func (c *conn) outRoom() {
+	if c.out == nil {
+		c.lent[1] = buffers.Get()
+		c.out = (*c.lent[1])[:0]
+	}
 }
 
 // send writes the output buffer out.

@@ -98,11 +98,12 @@ func (c *conn) put(seq byte, payload ...[]byte) error {
 }
 
 func (c *conn) header(n int, seq byte) error {
-	if len(c.out)+headerSize > cap(c.out) {
+	if len(c.out)+headerSize > bufferSize {
 		if err := c.send(); err != nil {
 			return err
 		}
 	}
+	c.outRoom()
 	c.out = append(c.out, byte(n), byte(n>>8), byte(n>>16), seq)
 	return nil
 }

@@ -229,10 +229,7 @@ func (r *reader) wait() error {
 	if r.buffered() > 0 {
 		return nil
 	}
-	r.r = 0
-	k, err := r.conn.Read(r.buf)
-	r.w = max(k, 0)
-	if k == 0 && err != nil {
+	if err := r.read(); err != nil && r.buffered() == 0 {
 		return r.failed(err, false)
 	}
 	return nil

@@ -34,15 +34,19 @@ type frame struct {
 type reader struct {
 	conn net.Conn
 	side side
-	buf  []byte
-	r, w int // unread part of buf
+	buf  []byte  // nil while there is nothing unread and the connection is waited for
+	lent *[]byte // buf, if it is of buffers
+	r, w int     // unread part of buf
 	// before is called before the connection is asked, which may block: here the other side's writer is flushed.
 	before func() error
 }
 
 func newReader(c net.Conn, s side) *reader {
-	return &reader{conn: relay.Socket(c), side: s, buf: make([]byte, bufferLen)}
+	return &reader{conn: relay.Socket(c), side: s}
 }
+
+// buffers are those of all readers and writers.
+var buffers = relay.NewBuffers(bufferLen)
 
 // side is who is at the other end of a connection.
 type side string
@@ -73,7 +77,7 @@ func (r *reader) fill(n int) error {
 	if r.buffered() >= n {
 		return nil
 	}
-	if r.r > 0 && (r.r == r.w || r.r+n > len(r.buf)) {
+	if r.r > 0 && r.r+n > len(r.buf) {
 		r.w = copy(r.buf, r.buf[r.r:r.w])
 		r.r = 0
 	}
@@ -83,13 +87,29 @@ func (r *reader) fill(n int) error {
 				return err
 			}
 		}
-		k, err := r.conn.Read(r.buf[r.w:])
-		r.w += k
-		if err != nil && r.buffered() < n {
+		if err := r.read(); err != nil && r.buffered() < n {
 			return r.failed(err, r.buffered() > 0)
 		}
 	}
 	return nil
+}
+
+// read reads once what is there, at least a byte unless there is an error.
+func (r *reader) read() (err error) {
+	k := 0
+	if r.buffered() > 0 {
+		k, err = r.conn.Read(r.buf[r.w:])
+		r.w += k
+		return err
+	}
+	if r.lent != nil {
+		buffers.Put(r.lent)
+	}
+	r.buf, r.r, r.w = nil, 0, 0
+	if r.lent, k, err = buffers.Read(r.conn); r.lent != nil {
+		r.buf, r.w = *r.lent, k
+	}
+	return err
 }
 
 // failed wraps an error of the connection; its end inside a message is an error of its own.
@@ -117,7 +137,7 @@ func (r *reader) header(limit int) (frame, error) {
 
 // body reads n bytes. They are valid until the next call of the reader. The caller bounds n.
 func (r *reader) body(n int) ([]byte, error) {
-	if n > len(r.buf) {
+	if n > bufferLen {
 		return r.long(n)
 	}
 	if err := r.fill(n); err != nil {
@@ -180,23 +200,33 @@ type writer struct {
 	conn net.Conn
 	side side
 	buf  []byte
+	lent *[]byte // buf, while there is something in it
 	err  error
 }
 
 func newWriter(c net.Conn, s side) *writer {
-	return &writer{conn: relay.Socket(c), side: s, buf: make([]byte, 0, bufferLen)}
+	return &writer{conn: relay.Socket(c), side: s}
+}
+
+// room sees to it that there is a buffer.
+func (w *writer) room() {
+	if w.lent == nil {
+		w.lent = buffers.Get()
+		w.buf = (*w.lent)[:0]
+	}
 }
 
 // Write implements io.Writer. A piece that does not fit is written without being copied.
 func (w *writer) Write(p []byte) (int, error) {
-	if len(p) > cap(w.buf)-len(w.buf) {
+	if len(p) > bufferLen-len(w.buf) {
 		if err := w.flush(); err != nil {
 			return 0, err
 		}
 	}
-	if len(p) >= cap(w.buf)/2 && len(w.buf) == 0 {
+	if len(p) >= bufferLen/2 && len(w.buf) == 0 {
 		w.send(p)
 	} else {
+		w.room()
 		w.buf = append(w.buf, p...)
 	}
 	if w.err != nil {
@@ -207,11 +237,12 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // header begins a message with a body of the given size.
 func (w *writer) header(kind byte, size int) error {
-	if cap(w.buf)-len(w.buf) < headerLen {
+	if bufferLen-len(w.buf) < headerLen {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
+	w.room()
 	w.buf = binary.BigEndian.AppendUint32(append(w.buf, kind), uint32(size+4))
 	return w.err
 }
@@ -229,7 +260,8 @@ func (w *writer) message(kind byte, body []byte) error {
 func (w *writer) flush() error {
 	if len(w.buf) > 0 && w.err == nil {
 		w.send(w.buf)
-		w.buf = w.buf[:0]
+		buffers.Put(w.lent)
+		w.buf, w.lent = nil, nil
 	}
 	return w.err
 }

@@ -17,6 +17,10 @@ type socket struct {
 	raw syscall.RawConn
 	in  attempt // of the goroutine that reads
 	out attempt // of the goroutine that writes
+
+	buffers *Buffers // readLent reads into one of these,
+	lent    *[]byte  // this one
+	tryLent func(fd uintptr) bool
 }
 
 // attempt is a call that is tried until it needs not wait.
@@ -40,6 +44,16 @@ func Socket(c net.Conn) net.Conn {
 	}
 	s := &socket{Conn: c, raw: raw}
 	s.in.try = func(fd uintptr) bool { return s.in.call(unix.SYS_RECVFROM, fd, 0) }
+	s.tryLent = func(fd uintptr) bool {
+		s.lent = s.buffers.Get()
+		s.in.b = *s.lent
+		if s.in.call(unix.SYS_RECVFROM, fd, 0) {
+			return true
+		}
+		s.buffers.Put(s.lent)
+		s.lent = nil
+		return false
+	}
 	s.out.try = func(fd uintptr) bool { return s.out.call(unix.SYS_SENDTO, fd, unix.MSG_NOSIGNAL) }
 	return s
 }
@@ -62,7 +76,18 @@ func (s *socket) Read(b []byte) (int, error) {
 		return 0, nil
 	}
 	s.in.b = b
-	err := s.raw.Read(s.in.try)
+	return s.received(s.raw.Read(s.in.try))
+}
+
+// readLent reads into a buffer that it lends when there is something to read.
+func (s *socket) readLent(b *Buffers) (*[]byte, int, error) {
+	s.buffers, s.lent = b, nil
+	n, err := s.received(s.raw.Read(s.tryLent))
+	return s.lent, n, err
+}
+
+// received is the result of a read of which err is the end.
+func (s *socket) received(err error) (int, error) {
 	s.in.b = nil
 	switch {
 	case err != nil:

@@ -137,6 +137,13 @@ func (h hostile) crowds() []deed {
 		})},
 		{"long errors in many sessions, not read", false, crowd(func(*attacker) string { return q("SELECT CAST('" + long[:200_000] + "' AS int)") })},
 		{"pipelines in many sessions, not read", false, crowd(func(a *attacker) string { return strings.Repeat(q("SELECT repeat('x', 100000)"), 30_000) })},
+		{"lists of many values in many sessions", false, crowd(func(a *attacker) string {
+			var all strings.Builder
+			for range 40 {
+				all.WriteString(q("SELECT " + h.key + " FROM " + h.table + " WHERE " + h.key + " IN (1" + strings.Repeat(fmt.Sprint(",", a.rand.IntN(100)), 9500) + ")"))
+			}
+			return all.String()
+		})},
 		{"the half of many sessions that sends is closed", false, crowd(func(a *attacker) string { return strings.Repeat(q("SELECT * FROM "+h.big), 10) })},
 	}
 }

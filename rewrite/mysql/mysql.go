@@ -27,6 +27,7 @@
 package mysql
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -147,12 +148,13 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 
 // script analyses the whole text.
 func (r *Rewriter) script(k key) *rewrite.Script {
-	t, err := mysqlsyntax.Lex(k.sql, k.session.Mode)
+	t, err := mysqlsyntax.LexFew(k.sql, k.session.Mode)
+	var large *statement.TooLarge
+	if errors.As(err, &large) {
+		return unread(k, large)
+	}
 	if err != nil || k.session.Mode&mysqlsyntax.Foreign != 0 && strings.Contains(k.sql, ";") {
 		return unparsed(k.sql, "the text cannot be read")
-	}
-	if n := len(t.Tokens); n > mysqlsyntax.MaxTokens {
-		return large(k, &statement.TooLarge{Of: "a number of tokens", Amount: n, Limit: mysqlsyntax.MaxTokens})
 	}
 	parts := t.Statements()
 	if len(parts) > 1 && !k.session.MultiStatements {
@@ -196,8 +198,8 @@ func unparsed(sql, why string) *rewrite.Script {
 	}}}
 }
 
-// large is for a text that is not parsed. Where it is one statement, its first word tells whether it can do more than work on rows.
-func large(k key, why error) *rewrite.Script {
+// unread is for a text that is too large to be parsed. Where it is one statement, its first word tells whether it can do more than work on rows.
+func unread(k key, why error) *rewrite.Script {
 	script := unparsed(k.sql, why.Error())
 	word, _, _ := strings.Cut(strings.TrimSpace(k.sql), " ")
 	switch word = strings.ToLower(word); word {

@@ -17,12 +17,23 @@ import (
 
 var errText = errors.New("unterminated text or comment")
 
+// manyTokens is for how many there is room at first: the values of a long text are often long themselves.
+const manyTokens = 1 << 12
+
 // Lex cuts sql into tokens.
-func Lex(sql string, mode Mode) (*statement.Text, error) {
-	l := lexer{sql: sql, mode: mode, tokens: make([]statement.Token, 0, 16+len(sql)/5)}
+func Lex(sql string, mode Mode) (*statement.Text, error) { return lex(sql, mode, len(sql)) }
+
+// LexFew is Lex for a text that is to be parsed. It stops, with statement.TooLarge, at one that has too many tokens for that.
+func LexFew(sql string, mode Mode) (*statement.Text, error) { return lex(sql, mode, MaxTokens) }
+
+func lex(sql string, mode Mode, limit int) (*statement.Text, error) {
+	l := lexer{sql: sql, mode: mode, tokens: make([]statement.Token, 0, min(16+len(sql)/5, manyTokens))}
 	for l.at < len(sql) {
 		if err := l.next(); err != nil {
 			return nil, fmt.Errorf("%w at byte %d", err, l.at)
+		}
+		if n := len(l.tokens); n > limit {
+			return nil, &statement.TooLarge{Of: "a number of tokens", Amount: n, Limit: limit}
 		}
 	}
 	if l.executable {

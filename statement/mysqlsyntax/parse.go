@@ -131,7 +131,7 @@ func Bound(sql string, mode Mode) error {
 	if len(sql) <= smallText {
 		return nil
 	}
-	t, err := Lex(sql, mode)
+	t, err := LexFew(sql, mode)
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,7 @@ func Bound(sql string, mode Mode) error {
 		}
 	}
 	for _, c := range []statement.TooLarge{
-		{Of: "a number of tokens", Amount: len(t.Tokens), Limit: MaxTokens}, {Of: "a number of joins", Amount: joins, Limit: maxJoins},
-		{Of: "a number of strings in a row", Amount: strings, Limit: maxStrings},
+		{Of: "a number of joins", Amount: joins, Limit: maxJoins}, {Of: "a number of strings in a row", Amount: strings, Limit: maxStrings},
 	} {
 		if c.Amount > c.Limit {
 			return &c

@@ -159,6 +159,9 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
+	if o.warnings.clear(fm.plan, &o.traits); o.traits.forgetsWarnings(fm.plan) && len(b) >= 12 {
+		o.warnings.server = binary.LittleEndian.Uint16(b[10:])
+	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])
 	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
 	if fm.plan.Hidden > columns || fm.plan.NoRows {

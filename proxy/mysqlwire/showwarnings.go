@@ -12,17 +12,18 @@ import (
 )
 
 var (
-	showWarnings  = regexp.MustCompile(`(?is)^\s*SHOW\s+WARNINGS(?:\s+LIMIT\s+(\d+)(?:\s*(,|OFFSET)\s*(\d+))?)?\s*;?\s*$`)
-	countWarnings = regexp.MustCompile(`(?is)^\s*(?:SHOW\s+COUNT\s*\(\s*\*\s*\)\s+WARNINGS|SELECT\s+@@(?:SESSION\.|LOCAL\.)?WARNING_COUNT)\s*;?\s*$`)
+	showWarnings  = regexp.MustCompile(`(?is)^\s*SHOW\s+(WARNINGS|ERRORS)(?:\s+LIMIT\s+(\d+)(?:\s*(,|OFFSET)\s*(\d+))?)?\s*;?\s*$`)
+	countWarnings = regexp.MustCompile(`(?is)^\s*(?:SHOW\s+COUNT\s*\(\s*\*\s*\)\s+|SELECT\s+@@(?:SESSION\.|LOCAL\.)?)(WARNING|ERROR)(?:S|_COUNT)\s*;?\s*$`)
 )
 
 // countOf is a count of warnings or errors in a list of such items.
 var countOf = regexp.MustCompile(`(?i)^\s*@@(?:SESSION\.|LOCAL\.)?(WARNING|ERROR)_COUNT\b`)
 
-// listing is a SHOW WARNINGS under way.
+// listing is a SHOW WARNINGS or SHOW ERRORS under way.
 type listing struct {
 	offset, limit int
-	seen          int // rows of the server's
+	seen          int       // rows of the server's
+	front, behind []warning // of the list, what is asked for
 }
 
 // has reports whether row i of the whole list was asked for.
@@ -36,8 +37,8 @@ func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
 		return p
 	}
 	merged := *p
-	if countWarnings.MatchString(p.Text) {
-		merged.Conceal = addTo(len(l.front) + len(l.behind))
+	if m := countWarnings.FindStringSubmatch(p.Text); m != nil {
+		merged.Conceal = addTo(len(askedFor(m[1], l.front)) + len(askedFor(m[1], l.behind)))
 		return &merged
 	}
 	if items := asksCounts.FindStringSubmatch(p.Text); items != nil {
@@ -48,12 +49,15 @@ func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
 	if m == nil {
 		return p
 	}
-	show := &listing{limit: math.MaxInt}
+	show := &listing{limit: math.MaxInt, front: askedFor(m[1], l.front), behind: askedFor(m[1], l.behind)}
 	switch {
-	case m[2] == ",":
-		show.offset, show.limit = atoi(m[1]), atoi(m[3])
-	case m[1] != "":
-		show.limit, show.offset = atoi(m[1]), atoi(m[3])
+	case m[3] == ",":
+		show.offset, show.limit = atoi(m[2]), atoi(m[4])
+	case m[2] != "":
+		show.limit, show.offset = atoi(m[2]), atoi(m[4])
+	}
+	if show.offset > 0 && !strings.EqualFold(m[1], "WARNINGS") { // how many of the server's are errors is not known
+		return p
 	}
 	l.listing = show
 	if len(l.front) > 0 {
@@ -67,14 +71,23 @@ func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
 	return &merged
 }
 
+// askedFor is the part of a list that is asked for by WARNINGS or ERRORS.
+func askedFor(what string, list []warning) []warning {
+	if strings.EqualFold(what[:1], "W") {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(w warning) bool { return w.level != "Error" })
+}
+
 // ownLimit reports whether a text is a SHOW WARNINGS whose LIMIT is ours to apply, since rows stand in front of the server's.
 func (l *warningList) ownLimit(sql string) bool {
-	return len(l.front) > 0 && showWarnings.MatchString(sql)
+	m := showWarnings.FindStringSubmatch(sql)
+	return len(l.front) > 0 && m != nil && strings.EqualFold(m[1], "WARNINGS")
 }
 
 // inWindow keeps those of the server's rows that the client asked for, behind the ones in front.
 func (l *warningList) inWindow(show *listing) func([][]byte) bool {
-	at := len(l.front)
+	at := len(show.front)
 	return func([][]byte) bool {
 		at++
 		show.seen++
@@ -87,7 +100,7 @@ func (l *warningList) rowsInFront(cols *columns) (rows [][]byte) {
 	if l.listing == nil || len(cols.types) != 3 {
 		return nil
 	}
-	for i, w := range l.front {
+	for i, w := range l.listing.front {
 		if l.listing.has(i) {
 			rows = append(rows, w.row(cols))
 		}
@@ -103,9 +116,9 @@ func (l *warningList) rowsBehind(cols *columns) (rows [][]byte) {
 		return nil
 	}
 	skip := max(0, show.offset-int(l.server))
-	for i, w := range l.behind {
+	for i, w := range show.behind {
 		if len(l.front) > 0 {
-			if show.has(len(l.front) + show.seen + i) {
+			if show.has(len(show.front) + show.seen + i) {
 				rows = append(rows, w.row(cols))
 			}
 			continue
@@ -153,12 +166,8 @@ func plus(cell []byte, n int) []byte {
 
 // addCounts changes a row of which some items are counts of warnings or of errors.
 func (l *warningList) addCounts(items []string) func([][]byte) bool {
-	rows, errors := slices.Concat(l.front, l.behind), 0
-	for _, w := range rows {
-		if w.level == "Error" {
-			errors++
-		}
-	}
+	rows := slices.Concat(l.front, l.behind)
+	errors := len(askedFor("ERRORS", rows))
 	return func(row [][]byte) bool {
 		for i, item := range items {
 			m := countOf.FindStringSubmatch(item)

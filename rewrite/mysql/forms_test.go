@@ -247,6 +247,7 @@ var selects = []form{
 	{"SELECT a.id, EXISTS (SELECT 1 FROM item i WHERE i.account_id = a.id AND i.name = 'ink') FROM account a", exact, -1},
 	{"SELECT AVG(balance), COUNT(note) FROM account WHERE id > 1 LIMIT 1", approx, 3},
 	{"SELECT SUM(balance) s, COUNT(note) FROM account LIMIT 0", approx, 0},
+	{"SELECT note FROM account WHERE EXISTS (SELECT MIN(id) FROM item) LIMIT 0", opaque, 0}, {"SELECT note FROM account WHERE EXISTS (SELECT MIN(id) FROM item) LIMIT 1", exact, -1}, {"SELECT note FROM account WHERE id = 1 LIMIT 0", exact, 0},
 	{"SELECT * FROM (SELECT id, owner FROM account ORDER BY id DESC LIMIT 2) d", exact, 2},
 	{"SELECT d.*, i.name FROM (SELECT a.id, owner, a.id + 1 AS next FROM account a ORDER BY a.owner, a.id LIMIT 2) AS d LEFT OUTER JOIN item AS i ON d.id = i.account_id ORDER BY d.owner, i.id", exact, -1},
 	{"SELECT d.*, i.name FROM (SELECT a.*, a.id + 1 AS next FROM account a) AS d JOIN item AS i ON d.id = i.account_id", approx, 3}, // another client may have added a column

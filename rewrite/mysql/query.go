@@ -68,6 +68,10 @@ func (s *planner) query(n *ast.SelectStmt) {
 	if n.From != nil {
 		nested--
 	}
+	if nested > 0 && noRows(n) {
+		s.opaque("subqueries of a query for no rows")
+		return
+	}
 	if s.readable(n, all, list, nested); s.plan.Coverage == history.CoverageNone && nested > 0 {
 		s.partial("what subqueries read is not seen")
 	}
@@ -77,6 +81,15 @@ func (s *planner) query(n *ast.SelectStmt) {
 			s.opaque(strings.Join(s.why, "; "))
 		}
 	}
+}
+
+// noRows reports whether a query asks for no rows. The server executes no more of it than constant subqueries, and its plan decides which ones those are.
+func noRows(n *ast.SelectStmt) bool {
+	if n.Limit == nil || n.SelectStmtOpts != nil && n.SelectStmtOpts.CalcFoundRows {
+		return false
+	}
+	v, ok := n.Limit.Count.(ast.ValueExpr)
+	return ok && v.GetValue() == uint64(0)
 }
 
 // readable adds the columns that tell what was read, one for each source that can be seen. nested is how many queries with tables stand in n.

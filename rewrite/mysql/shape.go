@@ -97,7 +97,7 @@ func (s *shaper) token(i int) {
 		}
 	case statement.TokenNumber, statement.TokenString:
 		mark := plain(s.text.At(i), tok.Kind)
-		if mark == 0 || s.by || !s.within() || !s.follows(i) || tok.Depth > 0 && s.text.Is(i-1, "LIMIT") { // see reader.top
+		if mark == 0 || s.by || !s.within() || !s.follows(i) || s.text.Is(i-1, "LIMIT") && (tok.Depth > 0 || strings.Trim(s.text.At(i), "0") == "") { // see reader.top and noRows
 			return
 		}
 		s.out = append(append(s.out, s.text.SQL[s.copied:tok.Start]...), mark)

@@ -63,6 +63,18 @@ func all() []suite {
 		sqlalchemy("mariadb", "mariadb+mysqldb", "CREATE DATABASE test", "CREATE DATABASE test_schema", "CREATE DATABASE test_schema_2"),
 	)
 	apps := []string{"basic", "queries", "transactions", "select_for_update", "aggregation", "expressions", "update", "delete", "bulk_create", "get_or_create", "introspection", "schema", "migrations", "backends", "many_to_many", "raw_query", "prefetch_related", "inspectdb", "force_insert_update", "ordering"}
+	mysqlPerl := func(driver string) func(at place) []string {
+		return func(at place) []string {
+			return []string{fmt.Sprintf("DBI_DSN=DBI:%s:database=test;host=%s;port=%d", driver, at.host, at.port)}
+		}
+	}
+	list = append(list,
+		perlSuite("DBD-Pg 3.18", "postgres", "trixie", "libdbd-pg-perl", "libdbd-pg-perl", nil, func(at place) []string {
+			return []string{fmt.Sprintf("DBI_DSN=dbi:Pg:dbname=postgres;host=%s;port=%d", at.host, at.port), "DBDPG_TEST_ALWAYS_ENV=1"}
+		}),
+		perlSuite("DBD-MariaDB 1.22", "mariadb", "bookworm", "libdbd-mariadb-perl", "libdbd-mariadb-perl", []string{"CREATE OR REPLACE DATABASE test COLLATE utf8mb4_unicode_ci"}, mysqlPerl("MariaDB")),
+		perlSuite("DBD-mysql 4.050", "mariadb", "bookworm", "libdbd-mysql-perl", "libdbd-mysql-perl", []string{"CREATE OR REPLACE DATABASE test"}, mysqlPerl("mysql")),
+	)
 	return append(list, regression(),
 		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
 		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),

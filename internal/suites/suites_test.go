@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOutcomes reads the output of the three runners.
+// TestOutcomes reads the output of the four runners.
 func TestOutcomes(t *testing.T) {
 	want := outcomes{"p A": passed, "p B/x": failed, "p C": skipped}
 	got, err := goOutcomes([]byte(`{"Action":"run","Package":"p","Test":"A"}
@@ -29,6 +29,12 @@ a line of the test's own
 	want = outcomes{"basic.T test_a": passed, "basic.T test_b": failed, "basic.T test_c": skipped, "basic.T test_d": passed}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("unittest: want (-), got (+), %v:\n%s", err, diff)
+	}
+	got = outcomes{}
+	tapOutcomes(got, "a.t", []byte("1..6\nok 1 - it connects\nnot ok 2 - it answers\n#   Failed test\n    ok 1 - a part\nok 3 # skip no server\nnot ok 4 - soon # TODO later\nok 5\n"))
+	want = outcomes{"a.t 1": passed, "a.t 2": failed, "a.t 3": skipped, "a.t 4": passed, "a.t 5": passed}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("TAP: want (-), got (+):\n%s", diff)
 	}
 	for name, read := range map[string]func([]byte) (outcomes, error){"go": goOutcomes, "unittest": unittestOutcomes} {
 		if _, err := read([]byte("command not found\n")); err == nil {

@@ -3,6 +3,7 @@ package mysqlwire_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -13,6 +14,30 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 )
+
+// occupy has as many long texts planned as may be, and as many wait as may, until end is called.
+func occupy(lanes *record.Lanes) (end func()) {
+	const texts = 100 // more than that
+	stop, known := make(chan struct{}), make(chan struct{}, texts)
+	var g sync.WaitGroup
+	for range texts {
+		g.Go(func() {
+			if !lanes.Plan(strings.Repeat("x", 1<<16), false, func() {
+				known <- struct{}{}
+				<-stop
+			}) {
+				known <- struct{}{}
+			}
+		})
+	}
+	for range texts - record.WaitLanes {
+		<-known
+	}
+	return func() {
+		close(stop)
+		g.Wait()
+	}
+}
 
 // TestLongMessagesOfMany: while other sessions hold as many long messages as all may, a long text, parameter or row is not held. The answers are the
 // server's all the same, what is short is seen as always, and when the others have ended, so is what is long.
@@ -64,5 +89,9 @@ func TestLongMessagesOfMany(t *testing.T) {
 	for i := range others {
 		others[i].Forget()
 	}
+	check(0)
+	end := occupy(o.Recorder.Lanes())
+	check(1 + 2)
+	end()
 	check(0)
 }

@@ -95,7 +95,11 @@ func (o *observation) complete(plan func(dialect.Session) *rewrite.Script) (*rew
 // analyse asks the dialect what to do with a text. It forwards what cannot be carried out in one request as it is.
 func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 	var script *rewrite.Script
-	if !o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), now) }) {
+	sound := true
+	if !o.planned(sql, func() { sound = o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), now) }) }) {
+		return dialect.Unread(sql, now, tooMany)
+	}
+	if !sound {
 		return &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{opaquePlan(sql, "the session is not observed any more")}}
 	}
 	if len(script.Plans) == 0 { // an empty text; the server has an error for it
@@ -109,6 +113,14 @@ func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 		return &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, why), Missing: script.Missing, Uses: script.Uses}
 	}
 	return script
+}
+
+// tooMany is why a long text is not planned.
+const tooMany = "too many long texts are planned at this time"
+
+// planned calls plan, unless too many other sessions have long texts planned.
+func (o *observation) planned(sql string, plan func()) bool {
+	return o.observer.Recorder.Lanes().Plan(sql, o.traits.ordinaryColumns, plan)
 }
 
 // inquisitive is why a statement is forwarded in front of which ours would change what it asks for: UPDATE t SET n = ROW_COUNT().

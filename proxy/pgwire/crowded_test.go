@@ -2,6 +2,7 @@ package pgwire_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,8 +16,32 @@ import (
 	"wirecheck/rewrite/postgres"
 )
 
+// occupy has as many long texts planned as may be, and as many wait as may, until end is called.
+func occupy(lanes *record.Lanes) (end func()) {
+	const texts = 100 // more than that
+	stop, known := make(chan struct{}), make(chan struct{}, texts)
+	var g sync.WaitGroup
+	for range texts {
+		g.Go(func() {
+			if !lanes.Plan(strings.Repeat("x", 1<<16), false, func() {
+				known <- struct{}{}
+				<-stop
+			}) {
+				known <- struct{}{}
+			}
+		})
+	}
+	for range texts - record.WaitLanes {
+		<-known
+	}
+	return func() {
+		close(stop)
+		g.Wait()
+	}
+}
+
 // TestLongMessagesOfMany: while other sessions hold as many long messages as all may, a long text, parameter, row or error is not held. The answers are the
-// server's all the same, what is short is seen as always, and when the others have ended, so is what is long.
+// server's all the same, what is short is seen as always, and when the others have ended, so is what is long. The same holds while many long texts are planned.
 func TestLongMessagesOfMany(t *testing.T) {
 	srv := testserver.Postgres(t)
 	db := srv.Database(t).As(testserver.AppTrust)
@@ -73,6 +98,10 @@ func TestLongMessagesOfMany(t *testing.T) {
 	for i := range others {
 		others[i].Forget()
 	}
+	check(8, 0)
+	end := occupy(recorder.Lanes())
+	check(5, 3)
+	end()
 	check(8, 0)
 	r.stop()
 	if kept := recorder.Kept(); kept != 0 {

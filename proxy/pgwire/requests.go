@@ -165,6 +165,7 @@ func opaque(sql, why string) *rewrite.Script {
 
 const (
 	tooLong   = "it is longer than the limit for statements, or too many long ones are held"
+	tooMany   = "too many long texts are planned at this time"
 	malformed = "malformed message"
 )
 
@@ -220,8 +221,10 @@ func (c *clientHalf) query(f frame) error {
 
 // planned is what plan makes of a text. The text of a session that is not observed any more is not looked at.
 func (c *clientHalf) planned(sql string, plan func(*postgres.Rewriter) *rewrite.Script) (s *rewrite.Script) {
-	if c.pipeline.observed() {
+	if c.pipeline.observed() && !c.session.observer.recorder.Lanes().Plan(sql, c.environment.hides, func() {
 		c.pipeline.guard(func() { s = plan(c.session.observer.rewriter) })
+	}) {
+		return opaque(sql, tooMany)
 	}
 	if s == nil {
 		s = opaque(sql, "the session is not observed any more")

@@ -36,6 +36,7 @@ type Recorder struct {
 	txns     atomic.Uint64
 	texts    atomic.Int64 // see Share
 	messages atomic.Int64
+	lanes    *Lanes
 
 	// Now is the wall clock, for people; nil: events carry no times. It is set before sessions begin.
 	Now func() time.Time
@@ -57,7 +58,12 @@ type Recorder struct {
 
 // NewRecorder makes a Recorder. run tells this process's tokens from those of all others (MySQL family: they are
 // stored in the rows); it must be short, of letters and digits.
-func NewRecorder(run string, sink Sink) *Recorder { return &Recorder{run: run, sink: sink} }
+func NewRecorder(run string, sink Sink) *Recorder {
+	return &Recorder{run: run, sink: sink, lanes: newLanes()}
+}
+
+// Lanes are those in which the texts of all sessions are planned.
+func (r *Recorder) Lanes() *Lanes { return r.lanes }
 
 // Tick advances the logical clock and returns its new value.
 func (r *Recorder) Tick() uint64 { return r.clock.Add(1) }

@@ -198,6 +198,11 @@ func unparsed(sql, why string) *rewrite.Script {
 	}}}
 }
 
+// Unread is the script of a text that is not to be parsed, for the reason why.
+func Unread(sql string, s Session, why string) *rewrite.Script {
+	return unread(key{sql: sql, session: s}, errors.New(why))
+}
+
 // unread is for a text that is too large to be parsed. Where it is one statement, its first word tells whether it can do more than work on rows.
 func unread(k key, why error) *rewrite.Script {
 	script := unparsed(k.sql, why.Error())

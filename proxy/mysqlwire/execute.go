@@ -22,7 +22,7 @@ func (s *preparedStatements) execute(f frame) error {
 		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
 	}
 	cursor := head[5] != 0 && f.first != comBulkExecute
-	held := o.holds(f)
+	held := holds(o, f)
 	if !p.longData {
 		if _, err := o.refresh(&rewrite.Script{Plans: []*rewrite.Plan{p.used.plan}, Missing: o.known().Stale(p.used.uses)}); err != nil {
 			return err

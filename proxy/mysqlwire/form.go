@@ -37,7 +37,7 @@ func (s *preparedStatements) complete(sql string) (fm *form, err error) {
 // form asks the dialect how to prepare a text at the settings now.
 func (s *preparedStatements) form(sql string, now dialect.Session) (*form, *rewrite.Script) {
 	script := &rewrite.Script{}
-	if !s.o.planned(sql, func() {
+	if !planned(s.o, sql, func() {
 		s.o.tracker.guard(func() { script = s.o.rewriter.Prepare(sql, s.o.known(), now) })
 	}) {
 		script = dialect.Unread(sql, now, tooMany)

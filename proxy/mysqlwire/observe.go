@@ -129,7 +129,7 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 
 // holds reports whether a command or row of at most packetMax bytes may be held to be looked at. Most fit in a buffer. A longer one is held twice, as it
 // came and as it goes on, and not beside too many others. letGo ends it.
-func (o *observation) holds(f frame) bool {
+func holds(o *observation, f frame) bool {
 	if f.n > packetMax {
 		return false
 	}
@@ -144,7 +144,7 @@ func (o *observation) holds(f frame) bool {
 }
 
 // letGo says that what was held longer than a command or row is not needed any more.
-func (o *observation) letGo() {
+func letGo(o *observation) {
 	o.share.Forget()
 	if cap(o.scratch) > bufferSize {
 		o.scratch = nil
@@ -154,7 +154,7 @@ func (o *observation) letGo() {
 // commands relays commands until the client leaves.
 func (o *observation) commands(ctx context.Context) error {
 	for {
-		o.letGo()
+		letGo(o)
 		if o.draining && !o.settings.inTransaction() {
 			return o.fail(1, errorShutdown(), nil)
 		}

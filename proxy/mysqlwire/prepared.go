@@ -85,7 +85,7 @@ func (s *preparedStatements) named(head []byte) *prepared {
 // prepare relays COM_STMT_PREPARE.
 func (s *preparedStatements) prepare(f frame) error {
 	o := s.o
-	if f.n > o.ps.Config.Limits.Text || s.full(preparedSize+f.n) || !o.holds(f) {
+	if f.n > o.ps.Config.Limits.Text || s.full(preparedSize+f.n) || !holds(o, f) {
 		return s.prepareLong()
 	}
 	b, err := o.client.packet(f)

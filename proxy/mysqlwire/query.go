@@ -12,7 +12,7 @@ import (
 
 // query relays COM_QUERY.
 func (o *observation) query(f frame) error {
-	if f.n > o.ps.Config.Limits.Text || !o.holds(f) {
+	if f.n > o.ps.Config.Limits.Text || !holds(o, f) {
 		return o.longQuery(f)
 	}
 	b, err := o.client.packet(f)
@@ -96,7 +96,7 @@ func (o *observation) complete(plan func(dialect.Session) *rewrite.Script) (*rew
 func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 	var script *rewrite.Script
 	sound := true
-	if !o.planned(sql, func() { sound = o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), now) }) }) {
+	if !planned(o, sql, func() { sound = o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), now) }) }) {
 		return dialect.Unread(sql, now, tooMany)
 	}
 	if !sound {
@@ -119,7 +119,7 @@ func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 const tooMany = "too many long texts are planned at this time"
 
 // planned calls plan, unless too many other sessions have long texts planned.
-func (o *observation) planned(sql string, plan func()) bool {
+func planned(o *observation, sql string, plan func()) bool {
 	return o.observer.Recorder.Lanes().Plan(sql, o.traits.ordinaryColumns, plan)
 }
 

@@ -179,7 +179,7 @@ func (a *answer) endRows(st *sentStatement, f frame, cols *columns) (ended, more
 func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 	o := a.o
 	before := o.share.Own()
-	if f.n > min(o.ps.Config.Limits.Row, packetMax) || cols.hide == nil && !o.holds(f) {
+	if f.n > min(o.ps.Config.Limits.Row, packetMax) || cols.hide == nil && !holds(o, f) {
 		if cols.hidden == 0 {
 			return o.pass(f)
 		}

@@ -18,7 +18,7 @@ func (c *clientHalf) parse(f frame) error {
 	if err := c.refresh(); err != nil {
 		return err
 	}
-	if !c.holds(f) {
+	if !holds(c, f) {
 		begin, err := c.peek(f.size)
 		if err != nil {
 			return err
@@ -173,8 +173,8 @@ func (c *clientHalf) bind(f frame) error {
 	if !p.extended() || f.size > c.session.Config.Limits.Text {
 		return c.forward(f)
 	}
-	if !c.holds(f) {
-		return c.spoolBind(f, p.plan())
+	if !holds(c, f) {
+		return spoolBind(c, f, p.plan())
 	}
 	body, err := c.in.body(f.size)
 	if err != nil {

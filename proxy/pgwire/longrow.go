@@ -86,10 +86,10 @@ func (a *serverHalf) longRow(f frame, plan *rewrite.Plan, run *record.Running) (
 }
 
 // spoolBind writes a Bind that is not held in memory. Its new length depends on the number of result format codes, which stand behind the parameters.
-func (c *clientHalf) spoolBind(f frame, plan *rewrite.Plan) (err error) {
+func spoolBind(c *clientHalf, f frame, plan *rewrite.Plan) (err error) {
 	var s proxy.Spool
 	defer func() { err = errors.Join(err, s.Close()) }()
-	left, n, err := c.parametersTo(&s, f.size)
+	left, n, err := parametersTo(c, &s, f.size)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *clientHalf) spoolBind(f frame, plan *rewrite.Plan) (err error) {
 }
 
 // parametersTo copies a Bind up to the number of its result format codes, which it reads. left is what follows. n is -1 where the message is malformed.
-func (c *clientHalf) parametersTo(s *proxy.Spool, size int) (left, n int, err error) {
+func parametersTo(c *clientHalf, s *proxy.Spool, size int) (left, n int, err error) {
 	left = size
 	move := func(k int) bool {
 		if err != nil || k > left {

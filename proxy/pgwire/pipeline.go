@@ -194,7 +194,7 @@ func (p *pipeline) full() (full, back bool) {
 }
 
 // hold reports whether a message that takes n bytes may be held while it is handled, which drop ends. Where it must be looked at, it may.
-func (p *pipeline) hold(n int, must bool) bool {
+func hold(p *pipeline, n int, must bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !must && !p.queue.share.Takes(n) {
@@ -205,7 +205,7 @@ func (p *pipeline) hold(n int, must bool) bool {
 }
 
 // drop ends what hold began.
-func (p *pipeline) drop(n int) {
+func drop(p *pipeline, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue.share.Add(-n)

@@ -29,7 +29,7 @@ func (c *clientHalf) run(ctx context.Context) error {
 	c.pipeline.sending.setBusy(true)
 	defer c.pipeline.sending.park(true)
 	for {
-		c.letGo()
+		letGo(c)
 		if err := c.wait(); err != nil {
 			return err
 		}
@@ -54,15 +54,15 @@ func (c *clientHalf) run(ctx context.Context) error {
 
 // holds reports whether the message may be held to be looked at. Most fit in the reader's buffer. A longer one is held twice, as it came and as a text,
 // and not beside too many others.
-func (c *clientHalf) holds(f frame) bool {
+func holds(c *clientHalf, f frame) bool {
 	if f.size > c.session.Config.Limits.Text {
 		return false
 	}
 	if f.size <= bufferLen {
 		return true
 	}
-	c.letGo()
-	if !c.pipeline.hold(2*f.size, c.environment.hides) {
+	letGo(c)
+	if !hold(c.pipeline, 2*f.size, c.environment.hides) {
 		return false
 	}
 	c.holding = 2 * f.size
@@ -70,9 +70,9 @@ func (c *clientHalf) holds(f frame) bool {
 }
 
 // letGo ends what holds began.
-func (c *clientHalf) letGo() {
+func letGo(c *clientHalf) {
 	if c.holding > 0 {
-		c.pipeline.drop(c.holding)
+		drop(c.pipeline, c.holding)
 		c.holding = 0
 	}
 }
@@ -185,7 +185,7 @@ func (c *clientHalf) query(f frame) error {
 	if err := c.refresh(); err != nil {
 		return err
 	}
-	if !c.holds(f) {
+	if !holds(c, f) {
 		c.send(&entry{request: simpleQuery, script: opaque("", tooLong)})
 		return c.forward(f)
 	}

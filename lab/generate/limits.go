@@ -42,7 +42,10 @@ func (l Limits) Defines() bool {
 }
 
 // definitions are the features of a share of databases.
-var definitions = []string{"ddl-index", "ddl-drop-index", "ddl-add-column", "ddl-truncate", "admin-analyze"}
+var definitions = []string{
+	"ddl-index", "ddl-drop-index", "ddl-rename-index", "ddl-add-column", "ddl-drop-column", "ddl-modify-column", "ddl-rename", "ddl-rebuild", "ddl-truncate",
+	"admin-analyze", "admin-flush", "set-optimizer",
+}
 
 // ForGroup gives the limits of the cases on one database of many, by its number: those of Definitions include what changes definitions.
 // The others are made as if there were no share.

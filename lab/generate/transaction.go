@@ -97,6 +97,10 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 	}
 	tx := &Transaction{Explicit: true}
 	start, readOnly := g.start(write)
+	g.begin(KindSet)
+	if start[0].Kind == KindBegin && g.use("set-optimizer", fairly) {
+		tx.Statements = append(tx.Statements, g.end("SET "+oneOf(g.intn, g.grammar.switches), nil))
+	}
 	tx.Statements = append(tx.Statements, start...)
 	n := g.between(1, g.limits.Statements)
 	at := g.intn(n)
@@ -169,42 +173,6 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 
 // autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").
 const autocommitOff = "SET autocommit = 0"
-
-// ddl may make a statement that changes the definition of the table, or what the optimizer knows of it.
-func (g *Generator) ddl(db *Database, t *Table) (st Statement, made bool) {
-	g.begin(KindSchema)
-	switch {
-	case g.use("ddl-index", rarely):
-		columns := g.indexable(t)
-		if len(columns) == 0 {
-			return Statement{}, false
-		}
-		t.indexes++
-		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g.intn, columns).Name), []string{t.Name}), true
-	case g.use("ddl-drop-index", rarely):
-		names := db.indexesOf(t)
-		if len(names) == 0 {
-			return Statement{}, false
-		}
-		sql := "DROP INDEX " + oneOf(g.intn, names)
-		if g.grammar.mysql {
-			sql += " ON " + t.Name
-		}
-		return g.end(sql, []string{t.Name}), true
-	case g.use("ddl-add-column", rarely):
-		t.added++
-		return g.end(fmt.Sprintf("ALTER TABLE %s ADD COLUMN d%d INT DEFAULT 1", t.Name, t.added), []string{t.Name}), true
-	case g.use("admin-analyze", rarely):
-		sql := "ANALYZE "
-		if g.grammar.mysql {
-			sql += "TABLE "
-		}
-		return g.end(sql+t.Name, []string{t.Name}), true
-	case !t.Referenced && g.use("ddl-truncate", rarely):
-		return g.end("TRUNCATE TABLE "+t.Name, []string{t.Name}), true
-	}
-	return Statement{}, false
-}
 
 // partial may add a SAVEPOINT or something with one, and gives the number of those that are there.
 func (g *Generator) partial(tx *Transaction, depth int) int {

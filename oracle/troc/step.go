@@ -108,13 +108,13 @@ func (c *check) begin(w *world, x, i int) {
 
 var constraints = regexp.MustCompile(`(?i)^\s*set\s+constraints\b`)
 
-var harmless = regexp.MustCompile(`(?i)^\s*(show|explain|describe|desc|analyze)\b`)
+var harmless = regexp.MustCompile(`(?i)^\s*(show|explain|describe|desc)\b`)
 
 // control follows a statement that neither reads nor writes tables. It says why nothing can be followed any more.
 func (c *check) control(w *world, x, i int) string {
 	st := &c.s.Steps[i]
 	q := &st.Statement
-	if st.Failed() {
+	if st.Failed() || schedule.Upkeep(c.s.Setup, q) {
 		return ""
 	}
 	switch q.Control.Verb {

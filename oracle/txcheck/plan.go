@@ -46,6 +46,7 @@ func (s *plannedStatement) name() string { return "S" + strconv.Itoa(s.number) }
 // plan is a test case: statements in the order in which they are to be done.
 type plan struct {
 	dbms       dbms
+	setup      []string
 	sessions   []schedule.Session
 	steps      []schedule.Step // of the schedule
 	tables     []table
@@ -75,7 +76,7 @@ var (
 
 // newPlan makes the test case of a schedule. why says what makes it impossible.
 func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
-	c = &plan{dbms: p, sessions: s.Sessions, steps: s.Steps, tables: tablesOf(&p, s.Final)}
+	c = &plan{dbms: p, setup: s.Setup, sessions: s.Sessions, steps: s.Steps, tables: tablesOf(&p, s.Final)}
 	setup := strings.Join(s.Setup, ";\n")
 	if m := changing.FindString(setup); m != "" {
 		return nil, "the setup makes another database each time: " + strings.TrimSpace(strings.TrimRight(m, "("))
@@ -153,6 +154,9 @@ func (c *plan) remove(x *plannedStatement, why string) {
 func (c *plan) classify(x *plannedStatement, setup string, transactions []schedule.Transaction) (why string) {
 	st := &x.step.Statement
 	switch {
+	case !x.begun && schedule.Upkeep(c.setup, st):
+		c.remove(x, "it changes neither rows nor columns nor constraints")
+		return ""
 	case st.DDL:
 		return x.step.Name + " changes definitions"
 	case st.Control.Verb == statement.ControlLocks || st.Control.Verb == statement.ControlReset || st.Control.Verb == statement.ControlDatabase:

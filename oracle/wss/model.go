@@ -126,7 +126,7 @@ func (m *scene) impossible() string {
 			continue
 		}
 		switch {
-		case st.Control.Verb != statement.ControlNone || st.Verb == "set" || isRead(st):
+		case st.Control.Verb != statement.ControlNone || st.Verb == "set" || isRead(st), schedule.Upkeep(m.s.Setup, st):
 		case st.Unparsed || st.DDL || !isWrite(st) || st.Volatile != "" || st.Variables || st.Verb == "merge":
 			// MERGE chooses its action again when a row was changed or deleted meanwhile (PostgreSQL manual, 13.2.1).
 			return "it cannot follow " + st.Text

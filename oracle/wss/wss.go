@@ -108,6 +108,7 @@ func (c *check) undecidable() string {
 		for _, n := range t.Steps {
 			st := &c.s.Steps[n].Statement
 			switch {
+			case schedule.Upkeep(c.s.Setup, st):
 			case isRead(st) && !st.Variables:
 				// What it returned is not compared (compareReads looks at Volatile, too).
 			case st.Control.Verb != statement.ControlNone:

@@ -1,0 +1,36 @@
+package schedule
+
+import (
+	"regexp"
+	"strings"
+
+	"wirecheck/statement"
+)
+
+var (
+	// upkeep are statements that change how rows are kept, found and named, and neither rows nor columns nor what constraints hold: indexes that are not
+	// unique, other names for indexes, a table that is built anew or renamed and renamed back, statistics, caches.
+	upkeep = regexp.MustCompile(`(?is)^\s*(create\s+index\s|alter\s+index\s+\S+\s+rename\s+to\s+\S+\s*$|alter\s+table\s+\S+\s+(force|rename\s+(index|key)\s+\S+\s+to\s+\S+|rebuild\s+partition\s+\S+)\s*$|` +
+		`optimize\s+table\s+\S+\s*$|reindex\s|vacuum(\s+full)?\s+\S+\s*$|flush\s+tables\s+\S+\s*$|analyze\s)`)
+	renaming = regexp.MustCompile("(?is)^\\s*rename\\s+table\\s+(\\S+)\\s+to\\s+(\\S+)\\s*,\\s*(\\S+)\\s+to\\s+(\\S+)\\s*$")
+	dropping = regexp.MustCompile("(?is)^\\s*drop\\s+index\\s+(?:if\\s+exists\\s+)?[`\"]?(\\w+)[`\"]?(\\s+on\\s+\\S+)?\\s*$")
+)
+
+// Upkeep reports whether a statement changes nothing that a statement's answer may depend on, so that a schedule with it can be judged as one without it.
+// It may commit, and wait, as any other one. Of a dropped index the setup tells whether it was unique.
+func Upkeep(setup []string, st *statement.Statement) bool {
+	if m := renaming.FindStringSubmatch(st.Text); m != nil {
+		return strings.EqualFold(m[1], m[4]) && strings.EqualFold(m[2], m[3])
+	}
+	m := dropping.FindStringSubmatch(st.Text)
+	if m == nil {
+		return upkeep.MatchString(st.Text)
+	}
+	plain := regexp.MustCompile("(?i)\\bcreate\\s+index\\s+(if\\s+not\\s+exists\\s+)?[`\"]?" + m[1] + "\\b")
+	for _, sql := range setup {
+		if plain.MatchString(sql) {
+			return true
+		}
+	}
+	return false
+}

@@ -216,7 +216,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		aside(c, w, i, r, cand, set)
 	}
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
-		c.meanwhile(w, i, kind, r, cand, set)
+		c.meanwhile(w, i, kind, r, cand, "it waited in the middle of several tables", set)
 	}
 	if c.p.AfterWait == product.WaitRestarts && st.Waited && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
 		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
@@ -238,8 +238,8 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if st.Waited && modeOf(c.p, c.txs[c.txOf[i]].Level, kind, q) == product.LockKeyShare {
 		set("it waited, and FOR KEY SHARE gives rows that others have changed without their keys as the snapshot has them", false)
 	}
-	if st.Waited && q.Limit {
-		set("it waited, and LIMIT counts rows that were there before and after", true)
+	if st.Waited && q.Limit && len(r.locked)+len(r.read) == 1 {
+		c.meanwhile(w, i, kind, r, cand, "it waited, and LIMIT counts rows that were there before and after", set)
 	}
 	if c.features.keys && kind.Writes() {
 		c.others(w, i, cand)

@@ -35,10 +35,9 @@ func (cand *candidate) vary(name string, v variant, why string) bool {
 	return true
 }
 
-// meanwhile varies the tables of a statement that waited in the middle of several ones: it may have read each at any moment from then on when it was
-// sent.
-func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *candidate, doubt func(why string, lasting bool)) {
-	const why = "it waited in the middle of several tables"
+// meanwhile varies the tables of a statement that waited in the middle of several ones, or of the rows that LIMIT counts: it may have read each at
+// any moment from then on when it was sent.
+func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *candidate, why string, doubt func(why string, lasting bool)) {
 	x := c.txOf[i]
 	view, _ := c.p.View(c.txs[x].Level, kind)
 	if view.Locked == product.V2 || view.Read == product.V2 { // what was not committed then is not known any more
@@ -65,12 +64,21 @@ func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *can
 	vary(view.Read, r.read)
 }
 
-// others adds the tables that foreign keys may lead to, as they are at all moments in question: when and how they are looked at is not modelled.
+// others adds the tables that foreign keys may lead to, as they are at all moments in question. To look at a row for a foreign key is to lock it: what
+// is not committed is waited for, and not seen (MySQL manual, 17.7.3; PostgreSQL manual, 13.3.2). Of TiDB that is not documented.
 func (c *check) others(w *world, i int, cand *candidate) {
 	x := c.txOf[i]
-	moments := []moment{{at: c.place}, {at: c.sentAt(i)}, {dirty: true}}
-	for _, snap := range w.txs[x].snapshots {
-		moments = append(moments, moment{at: snap})
+	var moments []moment // the last one first
+	for at := c.place; at >= min(c.place, c.sentAt(i)); at-- {
+		moments = append(moments, moment{at: at})
+	}
+	if own, _ := c.p.View(c.txs[x].Level, product.Update); own.Locked == product.V4 || c.p.AfterWait == product.WaitRestarts {
+		for _, snap := range w.txs[x].snapshots {
+			moments = append(moments, moment{at: snap})
+		}
+	}
+	if c.p.AfterWait == product.WaitRestarts {
+		moments = append(moments, moment{dirty: true})
 	}
 	q := &c.s.Steps[i].Statement
 	targets := q.Targets()

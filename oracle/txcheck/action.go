@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -23,6 +24,7 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Sta
 	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
 		return "", fmt.Errorf("prepare the database: %w", err)
 	}
+	setup := strings.Join(s.Setup, ";\n")
 	list, known, err := schedule.References(ctx, stage, c.dbms.Product)
 	switch {
 	case err != nil:
@@ -40,7 +42,7 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Sta
 		}
 	}
 	for _, x := range c.statements {
-		if x.target != nil {
+		if x.target != nil && awakens(setup, x) {
 			if why := c.meet(list, x.target.name); why != "" {
 				return uncertain + why, nil
 			}

@@ -34,20 +34,28 @@ func dormant(setup string, tables []table, steps []schedule.Step) string {
 	computed := computing.MatchString(setup)
 	return referring.ReplaceAllStringFunc(setup, func(key string) string {
 		m := referring.FindStringSubmatch(key)
-		table, columns, actions := m[1], strings.Split(m[2], ","), m[3]
-		if m[2] == "" || computed { // a column that is referred to may be computed from one that is assigned
-			columns = nil
+		if slices.ContainsFunc(steps, func(st schedule.Step) bool { return wakes(m, computed, &st) }) {
+			return key
 		}
-		for i := range steps {
-			st := &steps[i].Statement
-			if idle(&steps[i]) {
-				continue
-			}
-			if onDelete.MatchString(actions) && deletes(st, table) || onUpdate.MatchString(actions) && updates(st, table, columns) {
-				return key
-			}
-		}
-		return strings.TrimSuffix(key, actions)
+		return strings.TrimSuffix(key, m[3])
+	})
+}
+
+// wakes reports whether a statement sets off the action of a foreign key, as referring has found it.
+func wakes(m []string, computed bool, step *schedule.Step) bool {
+	table, columns, actions := m[1], strings.Split(m[2], ","), m[3]
+	if m[2] == "" || computed { // a column that is referred to may be computed from one that is assigned
+		columns = nil
+	}
+	st := &step.Statement
+	return !idle(step) && (onDelete.MatchString(actions) && deletes(st, table) || onUpdate.MatchString(actions) && updates(st, table, columns))
+}
+
+// awakens reports whether a statement sets off the action of a foreign key of the setup that refers to its own table.
+func awakens(setup string, x *plannedStatement) bool {
+	computed := computing.MatchString(setup)
+	return slices.ContainsFunc(referring.FindAllStringSubmatch(setup, -1), func(m []string) bool {
+		return strings.EqualFold(m[1], x.target.name) && wakes(m, computed, x.step)
 	})
 }
 

@@ -107,6 +107,22 @@ func TestSameQuery(t *testing.T) {
 			t.Errorf("%s: the bug of ROW %v", query, got)
 		}
 	}
+	for _, test := range []struct {
+		name, setup, query, otherSetup, other string
+		want                                  bool
+	}{
+		{"a view of the table", setup, "SELECT a FROM t WHERE (ROW(a, a) = ROW(1, 0)) IS NULL", setup + "; CREATE VIEW u AS SELECT a FROM t", "SELECT a FROM u WHERE (ROW(a, a) = ROW(1, 1)) IS NULL", true},
+		{"a primary key is NOT NULL", keyed, "SELECT * FROM t WHERE a > ANY (SELECT NULL FROM t)", "CREATE TABLE t (a INT, b INT NOT NULL)", "SELECT a FROM t WHERE b <= ALL (SELECT NULL FROM t)", true},
+		{"near miss: a unique key is not", "CREATE TABLE t (a INT UNIQUE)", "SELECT * FROM t WHERE a > ANY (SELECT NULL FROM t)", "CREATE TABLE t (a INT NOT NULL)", "SELECT a FROM t WHERE a > ANY (SELECT NULL FROM t)", false},
+		{"NOT IN is <> ALL", setup, "SELECT * FROM t WHERE a <> ALL (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a IN (SELECT a FROM t)", true},
+		{"IN is = ANY", setup, "SELECT * FROM t WHERE a = SOME (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a NOT IN (SELECT a FROM t)", true},
+		{"near miss: >= ANY", setup, "SELECT * FROM t WHERE a >= ANY (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a IN (SELECT a FROM t)", false},
+	} {
+		b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: hallmarks(spec(test.setup), []string{test.query})}
+		if got := b.same(finding("norec", oracle.NoREC), hallmarks(spec(test.otherSetup), []string{test.other})); got != test.want {
+			t.Errorf("%s: the same %v", test.name, got)
+		}
+	}
 	marks := hallmarks(spec(setup), []string{query})
 	b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: marks}
 	if !b.same(finding("norec", oracle.NoREC), marks) || b.same(finding("radar", oracle.Radar), marks) {

@@ -109,10 +109,14 @@ var hallmark = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|
 // rows are row constructors without the word ROW: a list in parentheses that is compared, and no arguments of a function.
 var rows = regexp.MustCompile(`(?i)(?:[=<>!(,]|\b(?:WHERE|AND|OR|NOT|ON|HAVING|WHEN|THEN|SELECT))\s*\([^()]*,[^()]*\)\s*(?:[=<>!]|\b(?:NOT|IN|IS)\b)`)
 
+// members are quantified comparisons that ask whether a value is in a set (SQL:2016, part 2, 8.4: IN is = ANY).
+var members = regexp.MustCompile(`(?i)(^|[^<>!=])(?:=\s*(?:ANY|SOME)|(?:<>|!=)\s*ALL)\b`)
+
 // hallmarks are the features of a case's setup and of statements, sorted.
 func hallmarks(spec *scenario.Spec, statements []string) []string {
 	features := map[string]bool{}
 	note := func(where, sql string) {
+		sql = members.ReplaceAllString(sql, "$1 IN")
 		for _, m := range hallmark.FindAllString(hints.ReplaceAllString(sql, ""), -1) {
 			word := strings.Join(strings.Fields(strings.ToLower(m)), " ")
 			if word == "any" || word == "some" {
@@ -149,13 +153,22 @@ func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
 }
 
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
-// its values is none, except for radar, which is about that. The oracles of conditions see one bug each in its own way.
+// its values is none, except for radar, which is about that, nor is a view between the query and its table, and a primary key is NOT NULL. The oracles of
+// conditions see one bug each in its own way.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
 		return false
 	}
 	matter := func(list []string) []string {
-		list = slices.DeleteFunc(slices.Clone(list), func(mark string) bool { return f.Class != oracle.Radar && fillers[mark] })
+		list = slices.Clone(list)
+		if f.Class != oracle.Radar {
+			list = slices.DeleteFunc(list, func(mark string) bool { return fillers[mark] })
+			if at := slices.Index(list, "setup primary key"); at >= 0 {
+				list[at] = "setup not null"
+			}
+			slices.Sort(list)
+			list = slices.Compact(list)
+		}
 		if function := func(mark string) bool {
 			return !observers[mark] && strings.HasSuffix(mark, "(") && !strings.HasPrefix(mark, "setup ")
 		}; slices.ContainsFunc(list, function) {
@@ -173,4 +186,5 @@ var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, ora
 var observers = map[string]bool{"hex(": true, "greatest(": true, "least(": true, "concat(": true, "length(": true, "in": true, "between": true, "like": true}
 
 // fillers are hallmarks that say how columns get their values.
-var fillers = map[string]bool{"setup generated": true, "setup virtual": true, "setup stored": true, "setup set": true, "setup as(": true, "setup values(": true, "setup insert": true}
+var fillers = map[string]bool{"setup generated": true, "setup virtual": true, "setup stored": true, "setup set": true, "setup as(": true, "setup values(": true, "setup insert": true,
+	"setup view": true, "setup select": true}

@@ -14,13 +14,16 @@ const (
 	WSSTx   Class = "wss-tx"   // transaction-level write-specific serializability (WriteCheck, definition 1)
 	WSSStmt Class = "wss-stmt" // statement-level (WriteCheck, definition 2)
 	Troc    Class = "troc"     // the statement's own database view (Troc, section III-E)
-	TxCheck Class = "txcheck"  // a topological order of the statement-dependency graph (TxCheck, section 3)
-	Radar   Class = "radar"    // the raw database (Radar, section 3.4)
-	TLP     Class = "tlp"      // ternary logic partitioning (Rigger and Su, OOPSLA 2020)
-	NoREC   Class = "norec"    // non-optimizing reference engine construction (Rigger and Su, ESEC/FSE 2020)
-	DQE     Class = "dqe"      // differential query execution (Song et al., ICSE 2023)
-	Serial  Class = "serial"   // serializability of whole sessions by values (package serial)
-	Crash   Class = "crash"    // the server or a connection ended, or an internal error
+	// Overblocking is a wait that no documented lock explains.
+	Overblocking Class = "overblocking"
+
+	TxCheck Class = "txcheck" // a topological order of the statement-dependency graph (TxCheck, section 3)
+	Radar   Class = "radar"   // the raw database (Radar, section 3.4)
+	TLP     Class = "tlp"     // ternary logic partitioning (Rigger and Su, OOPSLA 2020)
+	NoREC   Class = "norec"   // non-optimizing reference engine construction (Rigger and Su, ESEC/FSE 2020)
+	DQE     Class = "dqe"     // differential query execution (Song et al., ICSE 2023)
+	Serial  Class = "serial"  // serializability of whole sessions by values (package serial)
+	Crash   Class = "crash"   // the server or a connection ended, or an internal error
 )
 
 // What differed.
@@ -30,11 +33,13 @@ const (
 	NameWrite      = "different success of a write" // done on one side, refused on the other for a reason that is no error of one side only
 	NameError      = "error on one side only"       // a result on one side and an error on the other, or two different errors
 	NameBlocking   = "a statement did not wait"
-	NameDeadlock   = "a deadlock that no locks explain"
-	NameSerial     = "not serializable"
-	NameCrash      = "crash"
-	NameInternal   = "internal error"
-	NameHang       = "hang" // a statement, or the server, that does not answer and waits for nobody
+	// NameOverblocking is the opposite.
+	NameOverblocking = "a statement waited that need not"
+	NameDeadlock     = "a deadlock that no locks explain"
+	NameSerial       = "not serializable"
+	NameCrash        = "crash"
+	NameInternal     = "internal error"
+	NameHang         = "hang" // a statement, or the server, that does not answer and waits for nobody
 )
 
 // Difference is the evidence of a finding that compares two executions: what was expected by which rule, and what was seen.

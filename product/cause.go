@@ -17,6 +17,7 @@ const (
 	NoopUpdate        CauseID = "an update that changes nothing is not a write"
 	MovedAway         CauseID = "a row that another transaction moved stays in the snapshot of a transaction that wrote"
 	DeletedMeanwhile  CauseID = "a row that another transaction deleted stays in the snapshot of a transaction that wrote"
+	KeyTwice          CauseID = "two rows with one primary key"
 	DeletedRow        CauseID = "a row deleted since the snapshot is passed over"
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
 	CurrentRead       CauseID = "current read in a write"

@@ -63,6 +63,11 @@ var postgres = Product{
 			Source: "PostgreSQL manual, 13.2.2 and 13.2.3; WriteCheck, section 5.4, footnote 4",
 		},
 		{
+			ID:     KeyTwice,
+			Reason: "the snapshot shows a row that another transaction has deleted, and beside it the row with its key that this transaction has made since",
+			Source: "Tom Lane, pgsql-bugs, 28 November 2021 (708274.1638118266@sss.pgh.pa.us): operating as designed",
+		},
+		{
 			ID:     Counter,
 			Reason: "only values that the server takes from a sequence differ: taking one is not undone, and does not wait for other transactions",
 			Source: "PostgreSQL manual, 9.17",

@@ -52,6 +52,21 @@ var tidb = Product{
 			Source: "pingcap/tidb#28212",
 		},
 		{
+			ID: KeyTwice, Confirmed: true,
+			Reason: "a pessimistic transaction sees the row that another one has deleted or moved since its snapshot beside the row with the same key that it has inserted",
+			Source: "pingcap/tidb#44200 and #46900 (confirmed)",
+		},
+		{
+			ID:     MovedAway,
+			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
+			Source: "pingcap/tidb#23966 (closed: compatible with MySQL; current read and snapshot read); #54744 is the same, and open",
+		},
+		{
+			ID:     DeletedMeanwhile,
+			Reason: "the write did not meet a row that another transaction has deleted since the snapshot, and the transaction goes on to see it",
+			Source: "pingcap/tidb#54640 (a question, not a bug): current read and snapshot read",
+		},
+		{
 			ID:     SemiConsistent,
 			Reason: "a write reads the latest committed rows (current read), and waits only for rows that it changes",
 			Source: "TiDB docs, TiDB Pessimistic Transaction Mode; WriteCheck, section 6.4",

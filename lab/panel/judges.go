@@ -63,6 +63,12 @@ var judges = []Judge{
 		},
 	},
 	{
+		Oracle: troc.Overblocking, classes: []oracle.Class{oracle.Overblocking}, own: true, locks: true, named: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
+			return troc.Check(ctx, s, stage, troc.Options{Overblocking: true})
+		},
+	},
+	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})

@@ -73,7 +73,7 @@ var (
 	usualNames  = namesOf(anomaly.List, func(a anomaly.Anomaly) string { return a.Name })
 	// verdictKinds are those of oracle.Kind.
 	verdictKinds = []string{"violation", "anomaly", "permitted", "unknown"}
-	judgeNames   = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
+	judgeNames   = []string{"wss-tx", "wss-stmt", "troc", "overblocking", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
 )
 
 // namesOf lists what things are called, each once.

@@ -17,7 +17,8 @@ type features struct {
 	computed  map[string][]string // by table: the columns that are generated from others
 	views     map[string]string   // views that show nothing but tables: the one table that they are of, or empty
 	late      bool                // constraints that are looked at when a transaction ends, and not before
-	primary   map[string][]string // by table: the columns of the primary key, in lower case
+	primary   map[string][]string // by table: the columns of the primary key, in lower case; empty for a part that is no column
+	prefixes  map[string][]string // by table: those of which the key has only the beginning
 	unique    map[string][]string // by table: columns of other keys
 	itself    map[string]bool     // tables with a foreign key to themselves
 	keys      bool                // foreign keys: a statement on one table looks at another one
@@ -42,6 +43,7 @@ var (
 	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
 	viewed     = regexp.MustCompile("(?i)^\\s*create\\s+(?:or\\s+replace\\s+)?(?:algorithm\\s*=\\s*\\w+\\s+)?(?:definer\\s*=\\s*\\S+\\s+)?(?:sql\\s+security\\s+\\w+\\s+)?view\\s+[`\"]?([\\w$]+)[`\"]?")
 	definition = regexp.MustCompile("(?i)^\\s*[`\"]?([\\w$]+)[`\"]?\\s")
+	keyPart    = regexp.MustCompile("(?i)^\\s*[`\"]?([\\w$]+)[`\"]?\\s*(\\(\\s*\\d+\\s*\\))?(?:\\s+(?:asc|desc))?\\s*$")
 	created    = regexp.MustCompile("(?i)\\bcreate\\s+(?:\\w+\\s+)*?table\\s+(?:if\\s+not\\s+exists\\s+)?([`\"]?[\\w$]+[`\"]?(?:\\.[`\"]?[\\w$]+[`\"]?)?)\\s*\\(")
 )
 
@@ -60,7 +62,8 @@ func featureless(setup []string) string {
 // featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
 func featuresOf(setup []string, tables []string) features {
 	f := features{
-		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
+		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, prefixes: map[string][]string{},
+		unique: map[string][]string{}, itself: map[string]bool{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
@@ -133,8 +136,15 @@ func (f *features) key(table, part string) {
 	}
 	if at := strings.IndexByte(part, '('); at >= 0 {
 		for _, c := range schedule.Items(part[at+1:]) {
-			if m := definition.FindStringSubmatch(c + " "); m != nil {
+			m := keyPart.FindStringSubmatch(c)
+			switch {
+			case m != nil:
 				into[table] = append(into[table], strings.ToLower(m[1]))
+				if primary && m[2] != "" {
+					f.prefixes[table] = append(f.prefixes[table], strings.ToLower(m[1]))
+				}
+			case primary:
+				into[table] = append(into[table], "")
 			}
 		}
 	}
@@ -153,7 +163,7 @@ func (f *features) rekeys(table string, columns []answer.Column, from, to []answ
 		name := strings.ToLower(c.Name)
 		same := strings.EqualFold(strings.TrimRight(string(from[i]), " "), strings.TrimRight(string(to[i]), " ")) // for many collations
 		switch {
-		case slices.Contains(f.primary[table], name) && !same:
+		case slices.Contains(f.primary[table], name) && !same && !slices.Contains(f.prefixes[table], name):
 			primary = true
 		case slices.Contains(f.primary[table], name), len(f.primary[table]) == 0 && slices.Contains(f.unique[table], name):
 			perhaps = true

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
-	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/product"
+	"wirecheck/statement"
 )
 
 // gone follows an UPDATE or DELETE whose condition holds for rows that its transaction's snapshot shows, and that others have deleted since,
@@ -93,21 +92,31 @@ func (c *check) met(ctx context.Context, w *world, i int, r roles, cand *candida
 
 // twice judges rows of one primary key that a SELECT returned twice: no state of the table has them, whether or not its view can be made. Where
 // rows are not kept under their key, a snapshot can show the row that another transaction has deleted beside the one that this one has
-// inserted since.
+// inserted since: whether that is a bug, the product's cause says.
 func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 	st := &c.s.Steps[i]
-	q := &st.Statement
-	names := append(slices.Clone(r.locked), r.read...)
-	if kind.Writes() || st.Answer.Err != nil || len(names) != 1 || len(q.Tables) != 1 || r.viewed || q.SetOperation || q.Aggregate || q.HasSubquery || !whole(q) || c.judged[i] || c.features.late {
+	x := c.txOf[i]
+	view, _ := c.p.View(c.txs[x].Level, kind)
+	if kind.Writes() || st.Answer.Err != nil || !plain(&st.Statement, r) || c.judged[i] || c.features.late || view.Read == product.V2 || c.unchecked() {
 		return
 	}
-	table, x := names[0], c.txOf[i]
-	columns := c.t.columns[table]
-	key := c.features.primaryKey(table, columns)
-	view, _ := c.p.View(c.txs[x].Level, kind)
-	wrote := slices.ContainsFunc(w.tables[table], func(r row) bool { return slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == x }) })
-	if len(key) == 0 || !slices.EqualFunc(columns, st.Answer.Columns, func(a, b answer.Column) bool { return strings.EqualFold(a.Name, b.Name) }) || view.Read == product.V2 || wrote && c.p.Clustered != product.Yes {
+	table := append(slices.Clone(r.locked), r.read...)[0]
+	shown, _ := places(st, c.t.columns[table])
+	key := c.features.primaryKey(table, c.t.columns[table])
+	if len(key) == 0 {
 		return
+	}
+	for n, at := range key {
+		if key[n] = slices.Index(shown, at); key[n] < 0 {
+			return
+		}
+	}
+	var cause *product.Cause
+	wrote := slices.ContainsFunc(w.tables[table], func(r row) bool { return slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == x }) })
+	if wrote && c.p.Clustered != product.Yes && view.Read == product.V4 {
+		if cause = c.p.Cause(product.KeyTwice); cause == nil || w.txs[x].lockless || c.p.Certifies && c.txs[x].Level == product.Serializable {
+			return
+		}
 	}
 	seen := map[string]bool{}
 	for _, values := range st.Answer.Rows {
@@ -123,7 +132,12 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 		c.out.Findings = append(c.out.Findings, c.finding(&mismatch{
 			step: i, name: oracle.NameResult, rule: "a table has one row for each value of its primary key, in every state that a statement can see",
 			want: oracle.Side{Text: "no two rows with one primary key"}, got: about(&st.Answer, kind), trail: w.trail,
-		}, nil))
+		}, cause))
 		return
 	}
+}
+
+// plain reports whether a SELECT reads one table, by its name alone, and gives each of its rows by itself.
+func plain(q *statement.Statement, r roles) bool {
+	return len(r.locked)+len(r.read) == 1 && len(q.Tables) == 1 && r.strange == "" && !r.viewed && !q.SetOperation && !q.Aggregate && !q.HasSubquery
 }

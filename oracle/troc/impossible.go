@@ -23,8 +23,8 @@ var (
 	types  = []string{"1264", "1406", "22001", "22003"}
 
 	// unchecked finds that rows may be there which break a constraint, by the vendor's rules (PostgreSQL manual, ALTER TABLE: NOT VALID; MariaDB manual,
-	// check_constraint_checks).
-	unchecked = regexp.MustCompile(`(?i)\bnot\s+valid\b|\bcheck_constraint_checks\b`)
+	// check_constraint_checks; MySQL manual, unique_checks; TiDB documentation, Constraints), or that a table has lost one.
+	unchecked = regexp.MustCompile(`(?i)\bnot\s+valid\b|\bcheck_constraint_checks\b|\bunique_checks\b|\btidb_constraint_check_in_place|\bdrop\s+(primary|constraint|key|index)\b`)
 	// exact are types of which a value's text gives the same value again, if the column can hold it: else a server that is not strict makes another of it.
 	exact = regexp.MustCompile(`(?i)^(tiny|small|medium|big|unsigned\s)*int(eger|\d|\b)|^decimal|^numeric|varchar`)
 	// approximate are types of which a value's text need not be in the type's range, or give the same value again.
@@ -40,13 +40,12 @@ func alone(ctx context.Context, c *check, w *world, i int) error {
 		return nil
 	}
 	r := c.roles(kind, &st.Statement)
-	names := append(slices.Clone(r.locked), r.read...)
 	q := &st.Statement
 	view, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
-	if len(names) != 1 || len(q.Tables) != 1 || r.strange != "" || r.viewed || q.SetOperation || q.Aggregate || q.HasSubquery || view.Read == product.V2 || c.unchecked() {
+	if !plain(q, r) || view.Read == product.V2 || c.unchecked() {
 		return nil
 	}
-	table := names[0]
+	table := append(slices.Clone(r.locked), r.read...)[0]
 	shown, whole := places(st, c.t.columns[table])
 	if shown == nil {
 		return nil

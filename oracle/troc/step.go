@@ -279,6 +279,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 	x := c.txOf[i]
 	kind, _ := c.kind(i)
 	r := c.roles(kind, q)
+	c.waits.see(w, i, kind, r)
 	skip := func(why string) ([]*world, []death, error) {
 		c.out.Note("%s was not compared: %s", st.Name, why)
 		if err := alone(ctx, c, w, i); err != nil {

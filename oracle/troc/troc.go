@@ -34,6 +34,8 @@ type Options struct {
 	Worlds int
 	// Waiters bounds how many statements that one step lets go are tried in all orders; 0: 4.
 	Waiters int
+	// Overblocking looks for waits that no documented lock explains, and for nothing else.
+	Overblocking bool
 }
 
 // check is the judgement of one schedule.
@@ -46,6 +48,7 @@ type check struct {
 	keys     []schedule.Reference // nil: they are not known
 	died     []death              // of all steps
 	judged   map[int]bool         // by step: its answer alone is a finding
+	waits    *waits               // nil: nobody asks for them
 	out      schedule.Verdict
 }
 
@@ -87,6 +90,9 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 		return schedule.Verdict{}, err
 	}
 	c.t = t
+	if o.Overblocking {
+		c.waits = &waits{check: c, found: map[int]mismatch{}, explains: map[int]bool{}}
+	}
 	c.arrange()
 	c.features = featuresOf(s.Setup, t.names)
 	c.features.late = s.Postpones()
@@ -103,7 +109,11 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	return c.verdict(worlds), nil
+	v := c.verdict(worlds)
+	if o.Overblocking {
+		v = c.waits.findings(v)
+	}
+	return v, nil
 }
 
 // undecidable says why a schedule is not judged at all; empty if it is.

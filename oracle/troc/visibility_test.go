@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"wirecheck/answer"
+
 	"wirecheck/product"
 )
 
@@ -82,6 +84,15 @@ func TestFeatures(t *testing.T) {
 	}
 	if !slices.Equal(f.primary["t"], []string{"id"}) || !slices.Equal(f.primary["u"], []string{"a", "b"}) || !slices.Equal(f.unique["u"], []string{"b"}) {
 		t.Errorf("keys: %v, %v", f.primary, f.unique)
+	}
+	part := featuresOf([]string{"CREATE TABLE t (a INT, c VARCHAR(9), PRIMARY KEY (a DESC, `c`(3)))", "CREATE TABLE u (a INT, PRIMARY KEY (a, (a + 1)))"}, []string{"t", "u"})
+	columns := []answer.Column{{Name: "a"}, {Name: "c"}}
+	rekeys := func(from, to string) [2]bool {
+		certain, perhaps := part.rekeys("t", columns, []answer.Value{answer.Value("1"), answer.Value(from)}, []answer.Value{answer.Value("1"), answer.Value(to)})
+		return [2]bool{certain, perhaps}
+	}
+	if !slices.Equal(part.primaryKey("t", columns), []int{0, 1}) || part.primaryKey("u", columns) != nil || rekeys("abc", "abx") != [2]bool{false, true} || rekeys("abc", "abc") != [2]bool{} {
+		t.Errorf("a key with the beginning of a column: %v, %v", part.primary, part.prefixes)
 	}
 	_, both := f.views["y"]
 	_, random := f.views["w"]

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/backends"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/hunt"
@@ -41,6 +43,9 @@ cases that no oracle could judge.
 
 Some cases are lists of queries for radar, tlp, norec and dqe: every fifth case
 and the first of each database, or every second one if no other oracle judges.
+
+--also tries each bug's smallest case on other engines, with the oracle that found
+it, and prints one table of who shows it.
 
 --invariant is a query that must give no rows behind each case or, with same: in
 front of it, the same rows before and behind it. Tables are named t1, t2, ...;
@@ -83,6 +88,7 @@ the server refused most statements.`,
 	flags.StringVar(&o.Out, "out", "found", "folder for the findings")
 	flags.BoolVar(&o.Resume, "resume", false, "continue the hunt whose results are in --out")
 	flags.StringVar(&o.Known, "known", "", "file with one signature a line: hunt counts these bugs and does not keep them")
+	flags.StringSliceVar(&o.Also, "also", nil, "other engines on which each bug's smallest case is tried at once")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one case may take; a longer one is unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&o.Group, "group", 20, "cases for each database")
@@ -118,6 +124,14 @@ func runHuntCommand(cmd *cobra.Command, c *common, o *hunt.Options, oracles *str
 	}
 	if o.Selection, err = panel.Select(*oracles); err != nil {
 		return err
+	}
+	for _, name := range o.Also {
+		if strings.Contains(name, "://") {
+			continue
+		}
+		if _, err := backends.ByName(name); err != nil {
+			return fmt.Errorf("--also: %w", err)
+		}
 	}
 	judging := c.judging()
 	judging.Invariants = o.Judging.Invariants

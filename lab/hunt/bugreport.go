@@ -59,6 +59,12 @@ func bugReport(s *backends.Instance, k *filing.Case, b *Bug) string {
 		}
 		fmt.Fprintln(&w)
 	}
+	if len(b.Elsewhere) > 0 {
+		fmt.Fprint(&w, "\n## On other servers\n\n")
+		for _, e := range b.Elsewhere {
+			fmt.Fprintf(&w, "- %s %s, %s: %s\n", plain.Replace(e.Engine), plain.Replace(e.Version), e.Level, plain.Replace(e.Says))
+		}
+	}
 	fmt.Fprintf(&w, "\nFound by wirecheck, oracle %s. `reproduce.sh` shows it with one command.\n", f.Oracle)
 	return fenced(w.String())
 }

@@ -34,6 +34,7 @@ type Options struct {
 	Levels    []string // in turn
 	Out       string   // folder for what is found
 	Known     string   // file with the signatures of what is known already; empty: nothing is
+	Also      []string // other engines, names or URLs, on which each bug's smallest case is executed
 	Resume    bool     // go on with the hunt in the folder
 	Steer     bool     // choose cases that do what executions have not done yet
 
@@ -66,7 +67,8 @@ type hunter struct {
 	ends     time.Time     // when --duration is over; zero: never
 	// invariants are the user's, with what this run has to say of them
 	invariants []*Invariant
-	at, told   int // the case under way, and how many of its findings were compared with others
+	others     map[string]*panel.Executor // of the other engines that a case was tried on
+	at, told   int                        // the case under way, and how many of its findings were compared with others
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -90,7 +92,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if h.Executor, err = panel.OpenExecutor(ctx, o.Engine, o.Selection, o.Judging, o.Limit, !o.Limits.Defines()); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	defer func() { err = errors.Join(err, h.closeOthers(ctx), h.Close(ctx)) }()
 	if h.Instance.Engine.Lab.Undisturbed != "" && !o.Limits.Defines() {
 		h.o.Limits.Definitions = 0 // each definition would cost a hundred times what it costs otherwise, and so would each setup
 	}

@@ -132,6 +132,9 @@ func (r *Report) Text(w io.Writer) error {
 			return err
 		}
 	}
+	if err := r.printElsewhere(w); err != nil {
+		return err
+	}
 	for _, v := range r.Invariants {
 		v.text(w)
 	}

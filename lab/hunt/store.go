@@ -108,6 +108,7 @@ type Bug struct {
 	Seen      int             `json:"seen"`
 	Also      []string        `json:"also,omitempty"` // other classes of findings that the reduced case shows
 	Hallmarks []string        `json:"hallmarks"`      // of the reduced case and the statement that differs
+	Elsewhere []Elsewhere     `json:"elsewhere,omitempty"`
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -366,6 +367,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 		k.see(old)
 		return old, nil
 	}
+	b.Elsewhere = h.elsewhere(ctx, small, level, f)
 	files := map[string]string{}
 	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
 		files[name] = h.reproducer(spec, level, f.Oracle)

@@ -89,10 +89,10 @@ func (g change) modifyColumn() string {
 	}
 	c := oneOf(g.intn, columns)
 	wider := map[string]string{"SMALLINT": "BIGINT", "INT": "BIGINT", "VARCHAR(20)": "VARCHAR(30)"}[c.SQL]
-	switch {
-	case wider == "" || c.Collation != "":
+	if wider == "" || c.Collation != "" {
 		return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT NULL", g.t.Name, c.Name)
-	case g.grammar.mysql:
+	}
+	if g.grammar.mysql {
 		return fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s %s", g.t.Name, c.Name, wider)
 	}
 	return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE %s", g.t.Name, c.Name, wider)

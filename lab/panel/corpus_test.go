@@ -18,6 +18,7 @@ import (
 	"wirecheck/internal/testserver"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
+	"wirecheck/oracle/troc"
 	"wirecheck/product"
 )
 
@@ -26,8 +27,8 @@ var (
 	corpusOnly   = flag.String("corpus", "", "a regular expression: which scenarios of testdata/corpus TestCorpus executes")
 )
 
-// corpusOracles are all that judge schedules, and those of single queries.
-const corpusOracles = "all,serial"
+// corpusOracles are all that judge schedules, and those of single queries. Waits that no lock explains are looked for where a scenario names that oracle.
+const corpusOracles = "all,serial,overblocking"
 
 // TestCorpus executes the scenarios of testdata/corpus on each engine and at each level that they are for, and lets every oracle judge them,
 // the isolation oracle through the proxy. What each of them says stands in the scenarios' verdict lines: a finding that does not stand there
@@ -134,6 +135,7 @@ func corpusOn(t *testing.T, name string, specs []*scenario.Spec, say corpusSay) 
 // corpusCase executes one permutation, and compares what is said with what is stated.
 func corpusCase(t *testing.T, b *Panel, s *backends.Instance, spec *scenario.Spec, n int, target scenario.Target, say corpusSay) {
 	p := spec.Permutations[n]
+	defer b.Only(func(j Judge) bool { return j.Name != troc.Overblocking.Name || slices.Contains(spec.Oracles(), j.Name) }, true)()
 	d, err := b.Run(t.Context(), spec, p)
 	if err != nil {
 		t.Fatalf("%s at %s: %v", spec.Name, target.Level, err)

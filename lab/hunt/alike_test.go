@@ -94,6 +94,12 @@ func TestSameQuery(t *testing.T) {
 		"SELECT IFNULL(a, '') IN (X'31') FROM t": true, "SELECT a FROM t WHERE IFNULL(a, '') <= 'a'": true, "SELECT GREATEST(IFNULL(a, ''), 2) FROM t": true,
 		"SELECT HEX(COALESCE(a, '')) FROM t": false, "SELECT a FROM t WHERE a IN (1.5)": false, "SELECT HEX(a) FROM t": false,
 	} {
+		if got := wrong.same(finding("radar", oracle.Radar), hallmarks(spec("CREATE TABLE t (a DATETIME NOT NULL)"), []string{query})); got != want {
+			t.Errorf("%s: of another type and NOT NULL, the bug of IFNULL %v", query, got)
+		}
+		if got := wrong.same(finding("radar", oracle.Radar), hallmarks(spec("CREATE TABLE t (a INT)"), []string{query})); got {
+			t.Errorf("%s: without a constraint, the bug of IFNULL", query)
+		}
 		if got := wrong.same(finding("radar", oracle.Radar), hallmarks(spec(keyed), []string{query})); got != want {
 			t.Errorf("%s: the bug of IFNULL %v", query, got)
 		}

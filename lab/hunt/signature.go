@@ -153,28 +153,24 @@ func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
 }
 
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
-// its values is none, except for radar, which is about that, nor is a view between the query and its table, and a primary key is NOT NULL. The oracles of
+// its values is none, except for radar, which is about that, nor is a view between the query and its table. A primary key is NOT NULL. The oracles of
 // conditions see one bug each in its own way.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
 		return false
 	}
 	matter := func(list []string) []string {
-		list = slices.Clone(list)
-		if f.Class != oracle.Radar {
-			list = slices.DeleteFunc(list, func(mark string) bool { return fillers[mark] })
-			if at := slices.Index(list, "setup primary key"); at >= 0 {
-				list[at] = "setup not null"
-			}
-			slices.Sort(list)
-			list = slices.Compact(list)
+		list = slices.DeleteFunc(slices.Clone(list), func(mark string) bool { return f.Class != oracle.Radar && fillers[mark] })
+		if at := slices.Index(list, "setup primary key"); at >= 0 {
+			list[at] = "setup not null"
 		}
 		if function := func(mark string) bool {
 			return !observers[mark] && strings.HasSuffix(mark, "(") && !strings.HasPrefix(mark, "setup ")
 		}; slices.ContainsFunc(list, function) {
-			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] })
+			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] })
 		}
-		return list
+		slices.Sort(list)
+		return slices.Compact(list)
 	}
 	return slices.Equal(matter(b.Hallmarks), matter(marks))
 }
@@ -184,6 +180,13 @@ var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, ora
 
 // observers are hallmarks that show a wrong value, where a function is there that may have made it.
 var observers = map[string]bool{"hex(": true, "greatest(": true, "least(": true, "concat(": true, "length(": true, "in": true, "between": true, "like": true}
+
+// types are hallmarks of columns' types. Where a function is wrong, they say in which values it shows.
+var types = map[string]bool{
+	"setup enum": true, "setup json": true, "setup blob": true, "setup text": true, "setup char": true, "setup varchar": true, "setup binary": true, "setup decimal": true,
+	"setup numeric": true, "setup float": true, "setup double": true, "setup real": true, "setup date": true, "setup datetime": true, "setup timestamp": true,
+	"setup time": true, "setup year": true, "setup bit": true, "setup boolean": true, "setup unsigned": true, "setup varchar(": true, "setup char(": true, "setup decimal(": true,
+}
 
 // fillers are hallmarks that say how columns get their values.
 var fillers = map[string]bool{"setup generated": true, "setup virtual": true, "setup stored": true, "setup set": true, "setup as(": true, "setup values(": true, "setup insert": true,

@@ -230,9 +230,9 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		x := c.txOf[i]
 		for _, name := range r.locked {
 			rel := w.view(name, x, moment{at: c.place})
-			if !rel.equal(cand.views[name]) || !rel.equal(w.view(name, x, moment{at: c.sentAt(i)})) {
-				set("MERGE chose what to do with its rows before it met what others had committed", true)
-			}
+			const why = "MERGE chose what to do with its rows before it met what others had committed"
+			cand.vary(name, variant{rel: rel}, why)
+			cand.vary(name, variant{rel: w.view(name, x, moment{at: c.sentAt(i)})}, why)
 		}
 	}
 	if st.Waited && modeOf(c.p, c.txs[c.txOf[i]].Level, kind, q) == product.LockKeyShare {
@@ -263,7 +263,14 @@ func aside(c *check, w *world, i int, r roles, cand *candidate, set func(why str
 		now := w.view(name, x, moment{at: c.place})
 		shown := func(snap int) bool { return !now.equal(w.view(name, x, moment{at: snap})) }
 		if st.Waited || len(w.writers(x, name)) > 0 || !now.equal(cand.views[name]) || slices.ContainsFunc(w.txs[x].snapshots, shown) {
-			set("it addresses rows of "+name+", which others write, through a view or within a common table expression", true)
+			why := "it addresses rows of " + name + ", which others write, through a view or within a common table expression"
+			for at := min(c.place, c.sentAt(i)); at <= c.place; at++ {
+				cand.vary(name, variant{rel: w.view(name, x, moment{at: at})}, why)
+			}
+			for _, snap := range w.txs[x].snapshots {
+				cand.vary(name, variant{rel: w.view(name, x, moment{at: snap})}, why)
+			}
+			cand.vary(name, variant{rel: w.view(name, x, moment{dirty: true})}, why)
 		}
 		if r.through && len(c.features.generated[name]) > 0 {
 			set("the server fills in a column of table "+name, true)
@@ -311,7 +318,9 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind product.Ki
 		return nil, err
 	}
 	if then == nil || now == nil {
-		ideal.uncertain, ideal.lasting = "it waited, and which rows it chose cannot be asked for", true
+		c.meanwhile(w, i, kind, roles{locked: []string{table}}, ideal, "it waited, and which rows it chose cannot be asked for", func(why string, lasting bool) {
+			ideal.uncertain, ideal.lasting = why, lasting
+		})
 		return nil, nil
 	}
 	alternative := func(rel relation, cause product.CauseID) {

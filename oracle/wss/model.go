@@ -134,6 +134,9 @@ func (m *scene) impossible() string {
 		if other := m.peeks(n); other != nil {
 			return fmt.Sprintf("%s sees what %s has done so far", st.Text, other.Statement.Text)
 		}
+		if schedule.Upkeep(m.s.Setup, st) {
+			continue
+		}
 		for _, u := range st.Tables {
 			if isWrite(st) && u.Kind == statement.SourceTable && m.table(u.Name) < 0 {
 				return u.Name + " is no table"

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"wirecheck/statement"
@@ -13,24 +14,24 @@ var (
 	upkeep = regexp.MustCompile(`(?is)^\s*(create\s+index\s|alter\s+index\s+\S+\s+rename\s+to\s+\S+\s*$|alter\s+table\s+\S+\s+(force|rename\s+(index|key)\s+\S+\s+to\s+\S+|rebuild\s+partition\s+\S+)\s*$|` +
 		`optimize\s+table\s+\S+\s*$|reindex\s|vacuum(\s+full)?\s+\S+\s*$|flush\s+tables\s+\S+\s*$|analyze\s)`)
 	renaming = regexp.MustCompile("(?is)^\\s*rename\\s+table\\s+(\\S+)\\s+to\\s+(\\S+)\\s*,\\s*(\\S+)\\s+to\\s+(\\S+)\\s*$")
+	lacking  = regexp.MustCompile("(?is)^\\s*alter\\s+table\\s+\\S+\\s+alter\\s+column\\s+[`\"]?(\\w+)[`\"]?\\s+set\\s+default\\s+null\\s*$")
 	dropping = regexp.MustCompile("(?is)^\\s*drop\\s+index\\s+(?:if\\s+exists\\s+)?[`\"]?(\\w+)[`\"]?(\\s+on\\s+\\S+)?\\s*$")
 )
 
 // Upkeep reports whether a statement changes nothing that a statement's answer may depend on, so that a schedule with it can be judged as one without it.
-// It may commit, and wait, as any other one. Of a dropped index the setup tells whether it was unique.
+// It may commit, and wait, as any other one. Of a dropped index the setup tells whether it was unique, and of a column whether it had a default.
 func Upkeep(setup []string, st *statement.Statement) bool {
 	if m := renaming.FindStringSubmatch(st.Text); m != nil {
 		return strings.EqualFold(m[1], m[4]) && strings.EqualFold(m[2], m[3])
+	}
+	if m := lacking.FindStringSubmatch(st.Text); m != nil {
+		had := regexp.MustCompile("(?is)\\b" + m[1] + "\\b[^,]*\\b(default|not\\s+null|auto_increment|serial|identity)\\b")
+		return !slices.ContainsFunc(setup, had.MatchString)
 	}
 	m := dropping.FindStringSubmatch(st.Text)
 	if m == nil {
 		return upkeep.MatchString(st.Text)
 	}
 	plain := regexp.MustCompile("(?i)\\bcreate\\s+index\\s+(if\\s+not\\s+exists\\s+)?[`\"]?" + m[1] + "\\b")
-	for _, sql := range setup {
-		if plain.MatchString(sql) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(setup, plain.MatchString)
 }

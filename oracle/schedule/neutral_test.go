@@ -9,7 +9,7 @@ import (
 
 // TestUpkeep: what changes neither rows nor columns nor constraints, and near misses.
 func TestUpkeep(t *testing.T) {
-	setup := []string{"CREATE TABLE t (a INT, b INT, UNIQUE u (b))", "CREATE INDEX i ON t (a)", "CREATE UNIQUE INDEX j ON t (a)"}
+	setup := []string{"CREATE TABLE t (a INT, b INT, c INT DEFAULT 3, d INT NOT NULL, UNIQUE u (b))", "CREATE INDEX i ON t (a)", "CREATE UNIQUE INDEX j ON t (a)"}
 	for sql, want := range map[string]bool{
 		"CREATE INDEX k ON t (a)": true, "CREATE UNIQUE INDEX k ON t (a)": false,
 		"DROP INDEX i": true, "DROP INDEX i ON t": true, "DROP INDEX j": false, "DROP INDEX u ON t": false, "DROP INDEX x": false,
@@ -17,6 +17,8 @@ func TestUpkeep(t *testing.T) {
 		"RENAME TABLE t TO t_x, t_x TO t": true, "RENAME TABLE t TO t_x, u TO t": false, "RENAME TABLE t TO x": false,
 		"ALTER TABLE t FORCE": true, "ALTER TABLE t FORCE, DROP COLUMN b": false, "ALTER TABLE t REBUILD PARTITION ALL": true, "ALTER TABLE t DROP PARTITION p": false,
 		"OPTIMIZE TABLE t": true, "REINDEX TABLE t": true, "VACUUM FULL t": true, "ANALYZE TABLE t": true, "ANALYZE t": true,
+		"ALTER TABLE t ALTER COLUMN b SET DEFAULT NULL": true, "ALTER TABLE t ALTER COLUMN c SET DEFAULT NULL": false, "ALTER TABLE t ALTER COLUMN b SET DEFAULT 2": false,
+		"ALTER TABLE t ALTER COLUMN d SET DEFAULT NULL": false,
 		"FLUSH TABLES t": true, "FLUSH TABLES t WITH READ LOCK": false, "FLUSH TABLES": false,
 		"ALTER TABLE t ADD COLUMN c INT": false, "ALTER TABLE t MODIFY COLUMN a BIGINT": false, "TRUNCATE TABLE t": false, "UPDATE t SET a = 1": false,
 	} {

@@ -124,7 +124,7 @@ func (g change) renameTable() string {
 	return fmt.Sprintf("RENAME TABLE %s TO %s_x, %s_x TO %s", g.t.Name, g.t.Name, g.t.Name, g.t.Name)
 }
 
-// rebuild makes a table, or its indexes, anew.
+// rebuild makes a table, or its indexes, once more.
 func (g change) rebuild() string {
 	if !g.grammar.mysql {
 		return oneOf(g.intn, []string{"REINDEX TABLE ", "VACUUM FULL "}) + g.t.Name

@@ -10,7 +10,7 @@ import (
 
 var (
 	// upkeep are statements that change how rows are kept, found and named, and neither rows nor columns nor what constraints hold: indexes that are not
-	// unique, other names for indexes, a table that is built anew or renamed and renamed back, statistics, caches.
+	// unique, other names for indexes, a table that is rebuilt, or renamed and renamed back, statistics, caches.
 	upkeep = regexp.MustCompile(`(?is)^\s*(create\s+index\s|alter\s+index\s+\S+\s+rename\s+to\s+\S+\s*$|alter\s+table\s+\S+\s+(force|rename\s+(index|key)\s+\S+\s+to\s+\S+|rebuild\s+partition\s+\S+)\s*$|` +
 		`optimize\s+table\s+\S+\s*$|reindex\s|vacuum(\s+full)?\s+\S+\s*$|flush\s+tables\s+\S+\s*$|analyze\s)`)
 	renaming = regexp.MustCompile("(?is)^\\s*rename\\s+table\\s+(\\S+)\\s+to\\s+(\\S+)\\s*,\\s*(\\S+)\\s+to\\s+(\\S+)\\s*$")

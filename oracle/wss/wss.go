@@ -136,5 +136,5 @@ func isWrite(st *statement.Statement) bool {
 	case "insert", "replace", "update", "delete", "merge":
 		return true
 	}
-	return len(st.Targets()) > 0
+	return len(st.Targets()) > 0 && !st.DDL
 }

@@ -44,8 +44,8 @@ cases that no oracle could judge.
 Some cases are lists of queries for radar, tlp, norec and dqe: every fifth case
 and the first of each database, or every second one if no other oracle judges.
 
---also tries each bug's smallest case on other engines, with the oracle that found
-it, and prints one table of who shows it.
+--also tries each bug's smallest case on other engines, with the oracle that
+found it, and prints one table of who shows it.
 
 --invariant is a query that must give no rows behind each case or, with same: in
 front of it, the same rows before and behind it. Tables are named t1, t2, ...;

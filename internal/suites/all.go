@@ -63,9 +63,6 @@ func all() []suite {
 		sqlalchemy("mariadb", "mariadb+mysqldb", "CREATE DATABASE test", "CREATE DATABASE test_schema", "CREATE DATABASE test_schema_2"),
 	)
 	apps := []string{"basic", "queries", "transactions", "select_for_update", "aggregation", "expressions", "update", "delete", "bulk_create", "get_or_create", "introspection", "schema", "migrations", "backends", "many_to_many", "raw_query", "prefetch_related", "inspectdb", "force_insert_update", "ordering"}
-	list = append(list, pytest("asyncpg 0.30", "postgres", withoutPackage("trixie", "asyncpg", "python3-asyncpg"), nil, func(folder string, at place) (env, args []string, err error) {
-		return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres"}, []string{"tests", "--ignore=tests/test_connect.py", "--ignore=tests/test_pool.py", "--ignore=tests/test__sourcecode.py"}, nil // they need the package of the same version
-	}))
 	mysqlPerl := func(driver string) func(at place) []string {
 		return func(at place) []string {
 			return []string{fmt.Sprintf("DBI_DSN=DBI:%s:database=test;host=%s;port=%d", driver, at.host, at.port)}

@@ -261,16 +261,3 @@ func dialectSuite(driver string) func(context.Context, string) error {
 		})
 	}
 }
-
-// withoutPackage makes a source of the tests alone, of a driver that is compiled: Debian's package of it stands beside pytest.
-func withoutPackage(release, name, binary string) func(context.Context, string) error {
-	return func(ctx context.Context, folder string) error {
-		if err := debian(release, name, "sys")(ctx, folder); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(filepath.Join(folder, "source", name)); err != nil {
-			return err
-		}
-		return apt(ctx, folder, "bookworm", "download", binary)
-	}
-}

@@ -108,7 +108,7 @@ func WriteNative(w io.Writer, h *History) error {
 	if h.Lists() {
 		return errors.New("lists are no rows: a history of appends has no native form")
 	}
-	if unwritten, _ := h.Strays(); unwritten && h.KnownInitial {
+	if h.fromNowhere() {
 		return ErrUnwritten
 	}
 	out, err := history.NewWriter(w, history.Header{Run: "converted"})
@@ -198,4 +198,33 @@ func (op *Op) access(read map[string]string, writer map[[2]string]string, o *ord
 	a.Writer = writer[[2]string{op.Key, op.Value}]
 	read[op.Key] = a.Version
 	return a
+}
+
+// fromNowhere reports whether a committed transaction read a value that cannot have been there before the history: nobody wrote it, and another one was.
+func (h *History) fromNowhere() bool {
+	if unwritten, _ := h.Strays(); !unwritten || h.KnownInitial {
+		return unwritten
+	}
+	written, before := map[[2]string]bool{}, map[string]string{}
+	for i := range h.Transactions {
+		for _, op := range h.Transactions[i].Ops {
+			written[[2]string{op.Key, op.Value}] = written[[2]string{op.Key, op.Value}] || op.Kind == Write
+		}
+	}
+	for i := range h.Transactions {
+		for _, op := range h.Transactions[i].Ops {
+			if op.Kind != Read || op.Unknown || h.Transactions[i].Outcome != history.OutcomeCommitted || !op.Initial && written[[2]string{op.Key, op.Value}] {
+				continue
+			}
+			value := "=" + op.Value
+			if op.Initial {
+				value = ""
+			}
+			if other, ok := before[op.Key]; ok && other != value {
+				return true
+			}
+			before[op.Key] = value
+		}
+	}
+	return false
 }

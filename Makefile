@@ -35,7 +35,7 @@ RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 .PHONY: build release demo test test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
-	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/wirecheck ./cmd/wirecheck
 
 release:
 	rm -rf bin/release

@@ -107,7 +107,7 @@ func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	return servers.mariadb.get(t, mariadb.Start, engine.Options{
 		TLS:      true,
-		Settings: map[string]string{"max_connections": "1000", "innodb_stats_auto_recalc": "OFF"}, // no plan changes behind a test's back
+		Settings: map[string]string{"max_connections": "1000"},
 		Users: []engine.User{
 			{Name: App, Password: AppPassword},
 			{Name: AppEd25519, Password: AppPassword, Method: "ed25519"},
@@ -170,7 +170,7 @@ func MySQL(t testing.TB) *Server {
 	return servers.mysql.get(t, mysql.Start, engine.Options{
 		Bin: bin, TLS: true,
 		Users:    []engine.User{{Name: App, Password: AppPassword}},
-		Settings: map[string]string{"local_infile": "ON", "log_bin_trust_function_creators": "ON", "innodb_buffer_pool_size": "64M", "performance_schema": "ON", "max_connections": "2000", "innodb_stats_auto_recalc": "OFF"},
+		Settings: map[string]string{"local_infile": "ON", "log_bin_trust_function_creators": "ON", "innodb_buffer_pool_size": "64M", "performance_schema": "ON", "max_connections": "2000"},
 	})
 }
 

@@ -108,14 +108,15 @@ func WriteNative(w io.Writer, h *History) error {
 	if h.Lists() {
 		return errors.New("lists are no rows: a history of appends has no native form")
 	}
-	if h.fromNowhere() {
+	o := orderOf(h)
+	if o.nowhere {
 		return ErrUnwritten
 	}
 	out, err := history.NewWriter(w, history.Header{Run: "converted"})
 	if err != nil {
 		return err
 	}
-	writer, o := map[[2]string]string{}, orderOf(h)
+	writer := map[[2]string]string{}
 	for i := range h.Transactions {
 		for k := range h.Transactions[i].Ops {
 			if op := &h.Transactions[i].Ops[k]; op.Kind == Write {
@@ -198,33 +199,4 @@ func (op *Op) access(read map[string]string, writer map[[2]string]string, o *ord
 	a.Writer = writer[[2]string{op.Key, op.Value}]
 	read[op.Key] = a.Version
 	return a
-}
-
-// fromNowhere reports whether a committed transaction read a value that cannot have been there before the history: nobody wrote it, and another one was.
-func (h *History) fromNowhere() bool {
-	if unwritten, _ := h.Strays(); !unwritten || h.KnownInitial {
-		return unwritten
-	}
-	written, before := map[[2]string]bool{}, map[string]string{}
-	for i := range h.Transactions {
-		for _, op := range h.Transactions[i].Ops {
-			written[[2]string{op.Key, op.Value}] = written[[2]string{op.Key, op.Value}] || op.Kind == Write
-		}
-	}
-	for i := range h.Transactions {
-		for _, op := range h.Transactions[i].Ops {
-			if op.Kind != Read || op.Unknown || h.Transactions[i].Outcome != history.OutcomeCommitted || !op.Initial && written[[2]string{op.Key, op.Value}] {
-				continue
-			}
-			value := "=" + op.Value
-			if op.Initial {
-				value = ""
-			}
-			if other, ok := before[op.Key]; ok && other != value {
-				return true
-			}
-			before[op.Key] = value
-		}
-	}
-	return false
 }

@@ -8,12 +8,15 @@ type order struct {
 	place  map[[2]string]uint64 // of the versions of keys whose order is known
 	behind map[[2]string]string // of a version, or of the initial one (the empty text): the first one that comes behind it
 	open   map[string]bool      // the keys whose order is not known
+	// nowhere: a value was read that cannot have been there before the history. Nobody wrote it, and another one was there.
+	nowhere bool
 }
 
 func orderOf(h *History) *order {
 	o := &order{place: map[[2]string]uint64{}, behind: map[[2]string]string{}, open: map[string]bool{}}
 	writes := map[string]int{}
 	written, read := map[[2]string]bool{}, map[[2]string]bool{} // written: false if it was rolled back
+	before, initial := map[string]int{}, map[string]bool{}      // values of a key that were read and that nobody wrote; keys that were read as they were
 	for i := range h.Transactions {
 		t := &h.Transactions[i]
 		has := map[string]string{} // the version that it has of each key
@@ -22,7 +25,7 @@ func orderOf(h *History) *order {
 			switch {
 			case op.Kind == Read && !op.Unknown && t.Outcome == history.OutcomeCommitted:
 				if has[op.Key] = op.Value; op.Initial {
-					has[op.Key] = ""
+					has[op.Key], initial[op.Key] = "", true
 				} else {
 					read[[2]string{op.Key, op.Value}] = true
 				}
@@ -46,7 +49,12 @@ func orderOf(h *History) *order {
 		}
 	}
 	for at := range read {
-		if _, some := written[at]; !some && writes[at[0]] > 0 { // it was there before, or came from nowhere
+		if _, some := written[at]; some {
+			continue
+		}
+		before[at[0]]++ // it was there before, or came from nowhere
+		o.nowhere = o.nowhere || h.KnownInitial || initial[at[0]] || before[at[0]] > 1
+		if writes[at[0]] > 0 {
 			o.open[at[0]] = true
 		}
 	}

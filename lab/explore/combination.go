@@ -372,13 +372,13 @@ func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][
 // oneByOne executes units one after the other. Where they insert rows in another order than in the execution that the texts are of, the rows have other
 // ids: then the units name them so.
 func (k *combination) oneByOne(ctx context.Context, texts [][]string, order []int) (r *lab.Result, spec *scenario.Spec, err error) {
-	for range len(order) + 1 {
-		p := &scenario.Permutation{}
-		for _, i := range order {
-			for _, st := range k.spec.Sessions[i].Steps {
-				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
-			}
+	p := &scenario.Permutation{}
+	for _, i := range order {
+		for _, st := range k.spec.Sessions[i].Steps {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
 		}
+	}
+	for range len(order) + 1 {
 		var perm *scenario.Permutation
 		spec, perm = k.with(texts, p)
 		if r, err = k.lab.Run(ctx, spec, perm, func() {}); err != nil {

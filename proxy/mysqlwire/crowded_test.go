@@ -3,7 +3,6 @@ package mysqlwire_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -12,32 +11,8 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
-	"wirecheck/proxy/record"
+	"wirecheck/proxy/record/recordtest"
 )
-
-// occupy has as many long texts planned as may be, and as many wait as may, until end is called.
-func occupy(lanes *record.Lanes) (end func()) {
-	const texts = 100 // more than that
-	stop, known := make(chan struct{}), make(chan struct{}, texts)
-	var g sync.WaitGroup
-	for range texts {
-		g.Go(func() {
-			if !lanes.Plan(strings.Repeat("x", 1<<16), false, func() {
-				known <- struct{}{}
-				<-stop
-			}) {
-				known <- struct{}{}
-			}
-		})
-	}
-	for range texts - record.WaitLanes {
-		<-known
-	}
-	return func() {
-		close(stop)
-		g.Wait()
-	}
-}
 
 // TestLongMessagesOfMany: while other sessions hold as many long messages as all may, a long text, parameter or row is not held. The answers are the
 // server's all the same, what is short is seen as always, and when the others have ended, so is what is long.
@@ -77,20 +52,11 @@ func TestLongMessagesOfMany(t *testing.T) {
 		}
 	}
 	check(0)
-	var others []record.Share
-	for range 100 {
-		s := o.Recorder.Messages()
-		for s.Takes(1 << 18) {
-			s.Add(1 << 18)
-		}
-		others = append(others, s)
-	}
+	end := recordtest.Fill(o.Recorder)
 	check(1 + 1 + 2 + 2) // texts and rows: a prepared statement is seen whatever its parameters
-	for i := range others {
-		others[i].Forget()
-	}
+	end()
 	check(0)
-	end := occupy(o.Recorder.Lanes())
+	end = recordtest.Occupy(o.Recorder.Lanes())
 	check(1 + 2)
 	end()
 	check(0)

@@ -2,7 +2,6 @@ package pgwire_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,33 +11,10 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/proxy/pgwire"
 	"wirecheck/proxy/record"
+	"wirecheck/proxy/record/recordtest"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
 )
-
-// occupy has as many long texts planned as may be, and as many wait as may, until end is called.
-func occupy(lanes *record.Lanes) (end func()) {
-	const texts = 100 // more than that
-	stop, known := make(chan struct{}), make(chan struct{}, texts)
-	var g sync.WaitGroup
-	for range texts {
-		g.Go(func() {
-			if !lanes.Plan(strings.Repeat("x", 1<<16), false, func() {
-				known <- struct{}{}
-				<-stop
-			}) {
-				known <- struct{}{}
-			}
-		})
-	}
-	for range texts - record.WaitLanes {
-		<-known
-	}
-	return func() {
-		close(stop)
-		g.Wait()
-	}
-}
 
 // TestLongMessagesOfMany: while other sessions hold as many long messages as all may, a long text, parameter, row or error is not held. The answers are the
 // server's all the same, what is short is seen as always, and when the others have ended, so is what is long. The same holds while many long texts are planned.
@@ -86,20 +62,11 @@ func TestLongMessagesOfMany(t *testing.T) {
 		}
 	}
 	check(8, 0)
-	var others []record.Share
-	for range 100 {
-		s := recorder.Messages()
-		for s.Takes(1 << 18) {
-			s.Add(1 << 18)
-		}
-		others = append(others, s)
-	}
+	end := recordtest.Fill(recorder)
 	check(5, 3) // texts; of a row and of parameters, what was added is read all the same
-	for i := range others {
-		others[i].Forget()
-	}
+	end()
 	check(8, 0)
-	end := occupy(recorder.Lanes())
+	end = recordtest.Occupy(recorder.Lanes())
 	check(5, 3)
 	end()
 	check(8, 0)

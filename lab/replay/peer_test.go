@@ -1,0 +1,45 @@
+package replay
+
+import (
+	"testing"
+	"time"
+
+	"wirecheck/answer"
+	"wirecheck/trace/lex"
+)
+
+// TestLikePeer: a unit that reads what another one of its shape had read goes on as that one did, unless what it was given, or something else that it reads, may
+// have made the difference.
+func TestLikePeer(t *testing.T) {
+	const count, leave = "SELECT count(*) FROM nurse WHERE on_call", "UPDATE nurse SET on_call = false WHERE name = "
+	const row = "SELECT id, name FROM nurse WHERE name = "
+	for _, test := range []struct {
+		name      string
+		own, peer []string // statements and what they brought in the trace
+		now       []string // what the own ones bring now
+		want      bool     // it would go on
+	}{
+		{"the peer's count", []string{count, "count=3", leave + "'bob'", "1 rows"}, []string{count, "count=4", leave + "'ann'", "1 rows"}, []string{"count=4", "1 rows"}, true},
+		{"a count that nobody had", []string{count, "count=3", leave + "'bob'", "1 rows"}, []string{count, "count=4", leave + "'ann'", "1 rows"}, []string{"count=2", "1 rows"}, false},
+		{"names and ids in the rows", []string{row + "'bob'", "id=2 name=bob", count, "count=3", "UPDATE nurse SET on_call = false WHERE id = 2", "1 rows"},
+			[]string{row + "'ann'", "id=1 name=ann", count, "count=4", "UPDATE nurse SET on_call = false WHERE id = 1", "1 rows"}, []string{"id=2 name=bob", "count=4", "1 rows"}, true},
+		{"the row says something else", []string{row + "'bob'", "id=2 name=bob rank=1", count, "count=3", "UPDATE nurse SET on_call = false WHERE id = 2", "1 rows"},
+			[]string{row + "'ann'", "id=1 name=ann rank=9", count, "count=4", "UPDATE nurse SET on_call = false WHERE id = 1", "1 rows"}, []string{"id=2 name=bob rank=1", "count=4", "1 rows"}, false},
+		{"one read as before, one as the peer's", []string{"SELECT max(n) AS a FROM nurse", "a=60", count, "count=60", leave + "'bob'", "1 rows"},
+			[]string{"SELECT max(n) AS a FROM nurse", "a=200", count, "count=0", leave + "'ann'", "1 rows"}, []string{"a=60", "count=0", "1 rows"}, false},
+		{"a number that it was given", []string{count, "count=3", "INSERT INTO shift (hours, who) VALUES (8, 'bob')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (hours, who) VALUES (4, 'ann')", "1 rows"},
+			[]string{"count=4", "1 rows"}, false},
+		{"the same number", []string{count, "count=3", "INSERT INTO shift (hours, who) VALUES (8, 'bob')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (hours, who) VALUES (8, 'ann')", "1 rows"},
+			[]string{"count=4", "1 rows"}, true},
+	} {
+		g := &Group{Units: []*Unit{unitOf(t, test.own...), unitOf(t, test.peer...)}, State: &State{Filled: map[string]bool{}}}
+		none := [][]*answer.Answer{nil, nil}
+		var now []*answer.Answer
+		for _, text := range test.now {
+			now = append(now, answerOf(text))
+		}
+		if _, mark := g.Lanes(time.Now(), none, none, lex.PostgreSQL)[0].Recompute(now, lex.PostgreSQL); (mark == "") != test.want {
+			t.Errorf("%s: marked %q, want to go on: %v", test.name, mark, test.want)
+		}
+	}
+}

@@ -342,7 +342,7 @@ func (s *Statement) Chooses() {
 const UnorderedLimit = "LIMIT without ORDER BY"
 
 // limits are the clauses that cut an answer off after a number of rows and leave none out before them.
-var limits = regexp.MustCompile(`(?i)^(?:LIMIT\s+(?:0\s*,\s*)?(\d+)(?:\s+OFFSET\s+0)?|FETCH\s+(?:FIRST|NEXT)\s+(\d+)\s+ROWS?\s+ONLY)$`)
+var limits = regexp.MustCompile(`(?i)^(?:LIMIT\s+(?:0\s*,\s*)?'?(\d+)'?(?:::\w+)?(?:\s+OFFSET\s+'?0'?(?:::\w+)?)?|FETCH\s+(?:FIRST|NEXT)\s+(\d+)\s+ROWS?\s+ONLY)$`)
 
 // Cut gives the number of rows of a SELECT that varies for one reason only: its LIMIT cuts it off there, without ORDER BY. An answer
 // of fewer rows has all rows that there are, so it does not vary.

@@ -69,7 +69,7 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		m.times = m.times || strings.Contains(x.Volatile, "the clock")
 		p := place(st.Session, st.Name)
 		if rows, ok := x.Cut(); ok && m.cuts[p] == 0 && !lists.MatchString(x.Text) && !contention.MatchString(x.Text) {
-			if !m.single(x, s.Final) {
+			if !m.single(x, s.Final) && !(x.Aggregate && x.Clauses.GroupBy == "") {
 				m.cuts[p] = rows
 			}
 			continue
@@ -247,6 +247,7 @@ func (m *Masks) answer(place, sql string, a *answer.Result) string {
 // they differ. strict: in what Blind has masked, too.
 func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict bool) (first Difference, differs bool) {
 	was, other := m.outcome(s), m.outcome(would)
+	choice := strict || m.sameChoice(s, would)
 	places := 0
 	add := func(make func() Difference) {
 		if places++; places == 1 {
@@ -262,7 +263,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 				continue
 			}
 			seen[p] = true
-			if was[p] == other[p] || !strict && m.cutOff(s, p) && m.cutOff(would, p) {
+			if was[p] == other[p] || !choice && m.cutOff(s, p) && m.cutOff(would, p) {
 				continue
 			}
 			add(func() Difference {

@@ -18,6 +18,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -163,9 +164,10 @@ func (m *Masks) Judge(s *schedule.Schedule, strict bool, run func(order []int) (
 	return j, nil
 }
 
-// lasting gives the sessions that did something that lasted. Why says why that is not known.
+// lasting gives the sessions that did something that lasted. One that the server has refused something, and that has committed nothing but reads, did not: the
+// application got an error. Why says why that is not known.
 func lasting(s *schedule.Schedule) (sessions []int, why string) {
-	lasts, refused := make([]bool, len(s.Sessions)), make([]bool, len(s.Sessions))
+	lasts, refused, wrote := make([]bool, len(s.Sessions)), make([]bool, len(s.Sessions)), make([]bool, len(s.Sessions))
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		switch {
@@ -181,9 +183,11 @@ func lasting(s *schedule.Schedule) (sessions []int, why string) {
 		}
 		// A transaction that the application rolled back still read what it read.
 		lasts[t.Session] = lasts[t.Session] || t.Outcome == history.OutcomeCommitted || !refused[t.Session]
+		wrote[t.Session] = wrote[t.Session] || t.Outcome == history.OutcomeCommitted && slices.ContainsFunc(t.Steps, func(i int) bool { return mayWrite(&s.Steps[i].Statement) })
 	}
 	for i := range s.Sessions {
 		switch {
+		case refused[i] && !wrote[i]:
 		case lasts[i] && refused[i]:
 			return nil, fmt.Sprintf("session %s went on after the server had ended one of its transactions", s.Sessions[i].Name)
 		case lasts[i]:
@@ -191,6 +195,11 @@ func lasting(s *schedule.Schedule) (sessions []int, why string) {
 		}
 	}
 	return sessions, ""
+}
+
+// mayWrite reports whether a statement changes rows, or may do so in a way that its text does not tell.
+func mayWrite(x *statement.Statement) bool {
+	return x.Unparsed || x.DDL || len(x.Targets()) > 0 || x.Verb == "select" && x.Volatile != "" && x.Volatile != statement.UnorderedLimit
 }
 
 func names(s *schedule.Schedule, sessions []int) (list []string) {

@@ -18,10 +18,10 @@ import (
 // asks reports whether a step can be asked again.
 func (c *Config) asks(s *Step) bool {
 	st := s.Statement
-	if c.Order != OrderCommit || s.Skip != "" || s.standIn != "" || st.Error != nil || st.Before == answer.Failed || !tells(st.Results) || len(s.verbs) != 1 {
+	if c.Order != OrderCommit || s.Skip != "" || s.standIn != "" || st.Error != nil || st.Before == answer.Failed || !tells(st.Results) || len(s.form) != 1 {
 		return false
 	}
-	if v := &s.verbs[0]; v.Verb != "select" || v.Locking.Lock != statement.LockNone || v.Variables || v.Volatile != "" && v.Volatile != statement.UnorderedLimit {
+	if v := &s.form[0]; v.Verb != "select" || v.Locking.Lock != statement.LockNone || v.Variables || v.Volatile != "" && v.Volatile != statement.UnorderedLimit {
 		return false
 	}
 	if st.Before == answer.Idle {
@@ -66,6 +66,7 @@ func (k *pacer) again(s *Step) bool {
 		s.asked++
 	}
 	k.pending = slices.Insert(k.pending, 0, s)
+	k.asking++
 	return true
 }
 
@@ -93,11 +94,15 @@ func (y *Step) shows(s *Step) bool {
 
 // settle ends the asking of steps: of those that had ended in the trace when a step began that is sent now, or of the first one, if nothing moves.
 func (k *pacer) settle(which func(s *Step) bool) (some bool) {
+	if k.asking == 0 {
+		return false
+	}
 	k.pending = slices.DeleteFunc(k.pending, func(s *Step) bool {
 		if s.asked == 0 || !which(s) {
 			return false
 		}
 		k.finish(s)
+		k.asking--
 		some = true
 		return true
 	})

@@ -152,10 +152,10 @@ func (t *Trail) writers(r *Refusal) (list []*Txn) {
 
 // aims finds the row that a statement locks or changes.
 func (t *Trail) aims(s *Step) (a aim, ok bool) {
-	if len(s.verbs) != 1 {
+	if len(s.verbs()) != 1 {
 		return a, false
 	}
-	v := &s.verbs[0]
+	v := &s.verbs()[0]
 	switch {
 	case (v.Verb == "update" || v.Verb == "delete") && len(v.Targets()) == 1:
 		a.table = strings.ToLower(v.Targets()[0].Name)
@@ -222,7 +222,7 @@ func (t *Trail) changes(x *Txn, row aim) change {
 		if !ok || !t.Keys.same(row, a.without(assigned(n.Step))) {
 			continue
 		}
-		c.all = c.all || n.verbs[0].Verb == "delete"
+		c.all = c.all || n.verbs()[0].Verb == "delete"
 		for column, computed := range assigned(n.Step).columns {
 			before, known := c.columns[column]
 			c.columns[column] = computed && (before || !known)
@@ -234,7 +234,7 @@ func (t *Trail) changes(x *Txn, row aim) change {
 // assigned are the columns that a statement sets.
 func assigned(s *Step) change {
 	c := change{columns: map[string]bool{}}
-	for _, v := range s.verbs {
+	for _, v := range s.verbs() {
 		if v.Verb != "update" {
 			continue
 		}
@@ -250,7 +250,7 @@ func assigned(s *Step) change {
 func (t *Trail) meets(o *Txn, row aim, mine change, theirs *change) bool {
 	return slices.ContainsFunc(o.Steps, func(n *Noted) bool {
 		a, ok := t.aims(n.Step)
-		return ok && n.verbs[0].Verb != "select" && t.Keys.same(row.without(mine, *theirs), a.without(mine, *theirs))
+		return ok && n.verbs()[0].Verb != "select" && t.Keys.same(row.without(mine, *theirs), a.without(mine, *theirs))
 	})
 }
 
@@ -258,7 +258,7 @@ func (t *Trail) meets(o *Txn, row aim, mine change, theirs *change) bool {
 func (t *Trail) read(x *Txn, before int, row aim) map[string]string {
 	list := map[string]string{}
 	for _, n := range x.Steps[:before] {
-		if len(n.verbs) != 1 || n.verbs[0].Verb != "select" || n.verbs[0].Locking.Lock != statement.LockNone ||
+		if len(n.verbs()) != 1 || n.verbs()[0].Verb != "select" || n.verbs()[0].Locking.Lock != statement.LockNone ||
 			!slices.ContainsFunc(n.tables, func(u use) bool { return u.name == row.table }) {
 			continue
 		}
@@ -311,7 +311,7 @@ func (t *Trail) unchanged(o *Txn, row aim, c *change, read map[string]string) {
 	before := t.read(o, len(o.Steps), row.without(*c))
 	for _, n := range o.Steps {
 		a, ok := t.aims(n.Step)
-		if len(n.verbs) != 1 || n.verbs[0].Verb != "update" || !ok || !t.Keys.same(row.without(*c), a.without(*c)) {
+		if len(n.verbs()) != 1 || n.verbs()[0].Verb != "update" || !ok || !t.Keys.same(row.without(*c), a.without(*c)) {
 			continue
 		}
 		for _, l := range flow.Literals(n.SQL, t.dialect) {

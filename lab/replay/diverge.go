@@ -138,8 +138,8 @@ func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compa
 
 // varies reports whether an answer of so many rows may be another one on the same database.
 func (s *Step) varies(was *trace.Result, rows int) bool {
-	if len(s.verbs) == 1 {
-		if n, ok := s.verbs[0].Cut(); ok {
+	if len(s.verbs()) == 1 {
+		if n, ok := s.verbs()[0].Cut(); ok {
 			return was.Count == trace.Unknown || was.Partial || was.Count >= int64(n) && rows >= n
 		}
 	}

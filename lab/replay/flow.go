@@ -138,16 +138,16 @@ func (u *Unit) belongs(c cell, l flow.Literal, to int) bool {
 // made reports whether a value is the id of a row that the unit has inserted, in a column of a later statement that refers to such rows.
 func (u *Unit) made(c cell, l flow.Literal, to int) bool {
 	s := u.Steps[c.step]
-	if c.name != "id" || len(s.verbs) != 1 || s.verbs[0].Verb != "insert" || len(s.verbs[0].Targets()) != 1 {
+	if c.name != "id" || len(s.verbs()) != 1 || s.verbs()[0].Verb != "insert" || len(s.verbs()[0].Targets()) != 1 {
 		return false
 	}
-	return l.Column != "" && belongsTo(l.Column, strings.ToLower(s.verbs[0].Targets()[0].Name), u.Steps[to])
+	return l.Column != "" && belongsTo(l.Column, strings.ToLower(s.verbs()[0].Targets()[0].Name), u.Steps[to])
 }
 
 // alone reports whether the only value that a SELECT gave is what the only number that a statement sets can come from: SELECT uses AS n.
 func (u *Unit) alone(c cell, l flow.Literal, to int, d lex.Dialect) bool {
 	from := u.Steps[c.step]
-	if c.rows != 1 || c.columns != 1 || len(from.verbs) != 1 || from.verbs[0].Verb != "select" || counting.MatchString(from.SQL) {
+	if c.rows != 1 || c.columns != 1 || len(from.verbs()) != 1 || from.verbs()[0].Verb != "select" || counting.MatchString(from.SQL) {
 		return false
 	}
 	if l.Clause == "values" {
@@ -218,7 +218,7 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 		if j >= len(answers) || answers[j] == nil {
 			continue
 		}
-		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
+		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) && !l.likePeer(j, answers, d) {
 			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Query(s.SQL, prose.Width))
 		}
 	}
@@ -251,7 +251,7 @@ func (l *Lane) changed(answers []*answer.Answer, which func(Flow) bool) map[int]
 func (l *Lane) Named(texts []string, answers []*answer.Answer, d lex.Dialect) (named []string) {
 	changed := l.changed(answers, func(f Flow) bool {
 		from := l.Unit.Steps[f.From]
-		return f.Kind == flow.Copy && len(from.verbs) == 1 && from.verbs[0].Verb == "insert"
+		return f.Kind == flow.Copy && len(from.verbs()) == 1 && from.verbs()[0].Verb == "insert"
 	})
 	for j, text := range texts {
 		named = append(named, replaceLiterals(text, changed[j], d))
@@ -306,10 +306,10 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d lex.Dialect) string {
 // set; optimistic locking is the other case.
 func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 	s := l.Unit.Steps[step]
-	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
+	if len(s.verbs()) != 1 || s.verbs()[0].Verb != "update" {
 		return false
 	}
-	return s.verbs[0].Clauses.Limit == "" && !s.Guarded(d) &&
+	return s.verbs()[0].Clauses.Limit == "" && !s.Guarded(d) &&
 		!slices.ContainsFunc(flow.Literals(s.SQL, d), func(l flow.Literal) bool { return l.Clause == "where" && l.Column == "" })
 }
 
@@ -346,14 +346,14 @@ func replaceLiterals(sql string, values map[string]string, d lex.Dialect) string
 func (u *Unit) Superseded(d lex.Dialect) []bool {
 	out := make([]bool, len(u.Steps))
 	for i, s := range u.Steps {
-		if len(s.verbs) != 1 || s.verbs[0].Verb != "select" || s.verbs[0].Locking.Lock != "" || len(s.tables) != 1 {
+		if len(s.verbs()) != 1 || s.verbs()[0].Verb != "select" || s.verbs()[0].Locking.Lock != "" || len(s.tables) != 1 {
 			continue
 		}
 		for _, later := range u.Steps[i+1:] {
-			if len(later.verbs) != 1 || len(later.tables) != 1 || later.tables[0].name != s.tables[0].name || !slices.Equal(conditions(s.SQL, d), conditions(later.SQL, d)) {
+			if len(later.verbs()) != 1 || len(later.tables) != 1 || later.tables[0].name != s.tables[0].name || !slices.Equal(conditions(s.SQL, d), conditions(later.SQL, d)) {
 				continue
 			}
-			v := &later.verbs[0]
+			v := &later.verbs()[0]
 			out[i] = out[i] || v.Locking.Lock != "" || v.Verb == "update" && computes(later.SQL, v, d)
 		}
 	}

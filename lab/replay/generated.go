@@ -46,7 +46,7 @@ func NewGenerated(d lex.Dialect) *Generated {
 
 // mapped gives the statement as the application would have sent it, had it read what the replay brought.
 func (g *Generated) mapped(s *Step) string {
-	if g.n == 0 || len(s.verbs) == 0 {
+	if g.n == 0 || len(s.form) == 0 {
 		return s.SQL
 	}
 	changed := map[string]string{}
@@ -140,7 +140,7 @@ func (g *Generated) result(s *Step, was *trace.Result, is *answer.Result) (kinds
 		ok = g.row(s, row, is.Columns, is.Rows[i], pairs) && ok
 	}
 	// What an INSERT returns is known row by row, whatever else differs.
-	if !ok && !(len(s.verbs) == 1 && s.verbs[0].Verb == "insert") {
+	if !ok && !(len(s.form) == 1 && s.form[0].Verb == "insert") {
 		if pairs = g.anyOrder(s, was, is); pairs == nil {
 			return nil, false
 		}
@@ -268,10 +268,10 @@ var counterFunction = map[string]bool{"nextval": true, "currval": true, "lastval
 
 // counted names the table whose counter a statement has asked for a value of a column; empty if it has not.
 func counted(s *Step, column string) string {
-	if len(s.verbs) != 1 {
+	if len(s.form) != 1 {
 		return ""
 	}
-	v := &s.verbs[0]
+	v := &s.form[0]
 	if v.Verb == "insert" && len(v.Targets()) == 1 {
 		table := strings.ToLower(v.Targets()[0].Name)
 		if column == "id" || belongsTo(column, table, s) {

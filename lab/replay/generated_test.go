@@ -106,7 +106,7 @@ func TestGeneratedMaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Step{SQL: sql, Statement: &trace.Statement{}, verbs: verbs}
+		s := &Step{SQL: sql, Statement: &trace.Statement{}, form: verbs}
 		for _, u := range verbs[0].Tables {
 			s.tables = append(s.tables, use{name: u.Name})
 		}

@@ -14,7 +14,7 @@ import (
 // used, SET n = n - 1 ... AND n > 0. Such a condition asks for what the application has read before, or needs; that no row is changed tells the application
 // that it came too late. SET name = 'a' ... AND name = 'a' asks for nothing: it leaves the column as it is.
 func (s *Step) Guarded(d lex.Dialect) bool {
-	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
+	if len(s.verbs()) != 1 || s.verbs()[0].Verb != "update" {
 		return false
 	}
 	literals := flow.Literals(s.SQL, d)
@@ -25,12 +25,12 @@ func (s *Step) Guarded(d lex.Dialect) bool {
 			})
 		})
 	}
-	for t := range lex.Tokens(s.verbs[0].Clauses.Where, d) {
+	for t := range lex.Tokens(s.verbs()[0].Clauses.Where, d) {
 		if t.Kind != lex.Word && t.Kind != lex.Name {
 			continue
 		}
 		name := strings.Trim(t.Text, "\"`")
-		if slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, name) && !stays(name) }) {
+		if slices.ContainsFunc(s.verbs()[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, name) && !stays(name) }) {
 			return true
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Step) Guarded(d lex.Dialect) bool {
 func (u *Unit) CommittedBefore(step int) bool {
 	open, wrote := false, false
 	for _, s := range u.Steps[:step] {
-		for _, v := range s.verbs {
+		for _, v := range s.verbs() {
 			switch v.Control.Verb {
 			case statement.ControlBegin:
 				open, wrote = true, false
@@ -62,8 +62,8 @@ func (u *Unit) CommittedBefore(step int) bool {
 	return false
 }
 
-// constant is an expression that stands for the same value whoever sets it.
-var constant = regexp.MustCompile(`(?i)^\s*(?:'(?:[^']|'')*'(?:::\w+)?|-?[0-9.]+|true|false|null|default)\s*$`)
+// constant is an expression that stands for the same value whoever sets it: a literal, or a parameter, of which Step.SQL has the value.
+var constant = regexp.MustCompile(`(?i)^\s*(?:(?:'(?:[^']|'')*'|\$\d+)(?:::\w+)?|\?|-?[0-9.]+|true|false|null|default)\s*$`)
 
 // Alike reports whether units write nothing but the same constants to the same rows: who comes second changes nothing. A value that one of them has computed
 // from what it read is no constant.
@@ -73,12 +73,12 @@ func Alike(units []*Unit, d lex.Dialect) bool {
 		var writes []string
 		flows := u.flows(d)
 		for j, s := range u.Steps {
-			if !slices.ContainsFunc(s.verbs, func(v statement.Statement) bool { return len(v.Targets()) > 0 }) {
+			if !slices.ContainsFunc(s.verbs(), func(v statement.Statement) bool { return len(v.Targets()) > 0 }) {
 				continue
 			}
 			computed := func(f Flow) bool { return f.To == j && f.Kind != flow.Copy }
-			if len(s.verbs) != 1 || s.verbs[0].Verb != "update" || slices.ContainsFunc(flows, computed) ||
-				slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return !constant.MatchString(a.Expr) }) {
+			if len(s.verbs()) != 1 || s.verbs()[0].Verb != "update" || slices.ContainsFunc(flows, computed) ||
+				slices.ContainsFunc(s.verbs()[0].Assignments, func(a statement.Assignment) bool { return !constant.MatchString(a.Expr) }) {
 				return false
 			}
 			writes = append(writes, s.SQL)

@@ -54,7 +54,7 @@ func InferSchema(open Open, c *Config) (_ *Schema, err error) {
 			}
 			continue
 		}
-		for _, v := range step.verbs {
+		for _, v := range step.verbs() {
 			for _, t := range v.Tables {
 				name, schema := strings.ToLower(t.Name), strings.ToLower(t.Schema)
 				if t.Kind == statement.SourceTable && !p.system(schema) && (schema != "" || !strings.HasPrefix(name, "pg_")) {
@@ -74,7 +74,7 @@ func InferSchema(open Open, c *Config) (_ *Schema, err error) {
 // defines reports whether a step makes or changes a definition and removes none.
 func (s *Step) defines() bool {
 	word := strings.ToLower(scenario.FirstWord(s.SQL))
-	return (word == "create" || word == "alter") && len(s.verbs) == 1 && s.verbs[0].DDL
+	return (word == "create" || word == "alter") && len(s.verbs()) == 1 && s.verbs()[0].DDL
 }
 
 var temporary = regexp.MustCompile(`(?is)^\s*create\s+(?:or\s+replace\s+)?(?:(?:global|local)\s+)?temp(?:orary)?\b`)

@@ -55,16 +55,16 @@ func (g *Group) Lanes(began time.Time, first, again [][]*answer.Answer, d lex.Di
 func (g *Group) Counted(d lex.Dialect) map[string]bool {
 	columns := map[string]bool{}
 	add := func(s *Step, column string) {
-		if t := s.verbs[0].Targets(); len(t) == 1 {
+		if t := s.verbs()[0].Targets(); len(t) == 1 {
 			columns[bareName(t[0].Name)+"."+strings.ToLower(column)] = true
 		}
 	}
 	for _, u := range g.Units {
 		for _, s := range u.Steps {
-			if len(s.verbs) != 1 || s.verbs[0].Insert == nil {
+			if len(s.verbs()) != 1 || s.verbs()[0].Insert == nil {
 				continue
 			}
-			in := s.verbs[0].Insert
+			in := s.verbs()[0].Insert
 			for _, row := range in.Rows {
 				for i := range min(len(row), len(in.Columns)) {
 					if counterCall.MatchString(row[i]) {
@@ -75,7 +75,7 @@ func (g *Group) Counted(d lex.Dialect) map[string]bool {
 		}
 		for _, f := range u.flows(d) {
 			s := u.Steps[f.To]
-			if l := flow.Literals(s.SQL, d)[f.Literal]; u.Steps[f.From].asksCounter() && l.Clause == "values" && l.Column != "" && len(s.verbs) == 1 {
+			if l := flow.Literals(s.SQL, d)[f.Literal]; u.Steps[f.From].asksCounter() && l.Clause == "values" && l.Column != "" && len(s.verbs()) == 1 {
 				add(s, l.Column)
 			}
 		}
@@ -205,7 +205,7 @@ func (s *State) has(table, column, value string) bool {
 
 // returnsDefault reports whether a statement is an INSERT that gives back a column for which it names no value.
 func returnsDefault(s *Step, column string) bool {
-	if len(s.verbs) != 1 || s.verbs[0].Verb != "insert" {
+	if len(s.verbs()) != 1 || s.verbs()[0].Verb != "insert" {
 		return false
 	}
 	into, _, ok := strings.Cut(strings.ToLower(s.SQL), "values")

@@ -34,7 +34,7 @@ func TestByServer(t *testing.T) {
 			if value != "" {
 				v = answer.Value(value)
 			}
-			return &Step{SQL: test.sql, verbs: []statement.Statement{{Verb: "select"}}, tables: []use{{name: "job"}},
+			return &Step{SQL: test.sql, form: []statement.Statement{{Verb: "select"}}, tables: []use{{name: "job"}},
 				Answer: answer.Answer{Results: []answer.Result{{Columns: []answer.Column{{Name: test.column}}, Rows: [][]answer.Value{{v}}}}}}
 		}
 		g := &Group{Units: []*Unit{{Steps: []*Step{step(test.was)}}}, State: &State{Filled: map[string]bool{"job.id": true}, Tables: []engine.Table{

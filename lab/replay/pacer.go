@@ -41,6 +41,8 @@ type pacer struct {
 	began    time.Time // when it was sent
 	quiet    time.Time // since when nothing has moved
 	looked   time.Time
+	asking   int  // steps of pending that are to be sent again
+	versions bool // all tables know transactions
 	finished int
 	ended    int // ends of transactions that are done
 }
@@ -58,6 +60,10 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 		return nil, fmt.Errorf("open the connection that looks at the locks: %w", err)
 	}
 	defer func() { err = errors.Join(err, watcher.Close()) }()
+	versions, err := knowsVersions(ctx, &c)
+	if err != nil {
+		return nil, fmt.Errorf("look for tables without transactions: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	if c.Generated == nil {
 		c.Generated = NewGenerated(dialectOf(&c))
@@ -70,7 +76,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	k := &pacer{
 		config: c, ahead: make(chan ready, aheadRoom), dialect: prep.dialect, watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
-		sessions: map[uint64]*session{}, done: make(chan outcome), latency: latencies{},
+		sessions: map[uint64]*session{}, done: make(chan outcome), latency: latencies{}, versions: versions,
 	}
 	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.dialect, made: c.Generated}
 	start := time.Now()
@@ -210,6 +216,9 @@ func (k *pacer) send(ctx context.Context) (due time.Time, sent bool, err error) 
 		}
 		if ready {
 			k.pending = slices.Delete(k.pending, i, i+1)
+			if s.asked > 0 {
+				k.asking--
+			}
 			k.settle(func(x *Step) bool { return x.hi < s.lo })
 			k.passed(s, before)
 			return due, true, k.submit(ctx, s)
@@ -241,7 +250,7 @@ func (k *pacer) inOrder(s *Step, before []*Step) bool {
 		return true
 	}
 	for _, m := range k.flight {
-		if k.matters(m.step, s) && !k.settled(m, s) {
+		if k.matters(m.step, s) && !(k.config.Order == OrderCommit && k.commute(m, m.step, k.sessions[s.Session], s)) && !k.settled(m, s) {
 			return false
 		}
 	}
@@ -270,7 +279,10 @@ func (k *pacer) settled(m *session, s *Step) bool {
 	if m.step.start != 0 && s.start > m.step.start {
 		limit = max(limit, 2*time.Duration(s.start-m.step.start))
 	}
-	return time.Since(m.step.sent) > limit
+	if m.step.asks {
+		limit = max(limit, readGrace)
+	}
+	return time.Since(m.step.sent) > limit && m.step.looks >= enoughLooks // it may not have begun where the machine is busy
 }
 
 // matters reports whether the order of two steps, a first, is to be kept.
@@ -447,6 +459,7 @@ func (k *pacer) look(ctx context.Context) error {
 	k.looked = time.Now()
 	for i, m := range members {
 		m.wait, m.blocked = waits[i], waits[i].Blocked
+		m.step.looks++
 		if !m.blocked && k.config.Backend.Silent != nil && time.Since(m.step.sent) > k.config.Backend.Patience && (m.wait.Unseen || k.config.Backend.Silent(m.step.SQL, m.open)) {
 			m.blocked = true // the engine shows nothing of its waits: the time limit is the only sign
 		}

@@ -28,8 +28,8 @@ func (l *Lane) likePeer(step int, answers []*answer.Answer, d lex.Dialect) bool 
 // name is a value in a column that two units were given for the same thing: mine and theirs.
 type name struct{ column, mine, theirs string }
 
-// given gives the names in which the inputs of two units that do the same differ. ok: they differ in nothing else. An application compares a number with what
-// it reads, but not one that a condition finds rows by, and not one that it computed from what it read.
+// given gives the names in which the inputs of two units that do the same differ: what their conditions find rows by. ok: they differ in nothing else but what
+// they computed from what they read. What they write may be chosen by what they read (Monday, then Thursday), and a number may be compared with it.
 func (l *Lane) given(p *Lane, d lex.Dialect) (names []name, ok bool) {
 	for i, s := range l.Unit.Steps {
 		mine, theirs := flow.Literals(s.SQL, d), flow.Literals(p.Unit.Steps[i].SQL, d)
@@ -44,7 +44,7 @@ func (l *Lane) given(p *Lane, d lex.Dialect) (names []name, ok bool) {
 			if a.Value == b.Value || flows(l) && flows(p) {
 				continue
 			}
-			if finds := a.Clause == "where" && a.Column != ""; !finds && (flow.IsNumber(a.Value) || flow.IsNumber(b.Value)) {
+			if a.Clause != "where" || a.Column == "" {
 				return nil, false
 			}
 			names = append(names, name{a.Column, a.Value, b.Value})

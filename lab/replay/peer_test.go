@@ -29,7 +29,9 @@ func TestLikePeer(t *testing.T) {
 			[]string{"SELECT max(n) AS a FROM nurse", "a=200", count, "count=0", leave + "'ann'", "1 rows"}, []string{"a=60", "count=0", "1 rows"}, false},
 		{"a number that it was given", []string{count, "count=3", "INSERT INTO shift (hours, who) VALUES (8, 'bob')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (hours, who) VALUES (4, 'ann')", "1 rows"},
 			[]string{"count=4", "1 rows"}, false},
-		{"the same number", []string{count, "count=3", "INSERT INTO shift (hours, who) VALUES (8, 'bob')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (hours, who) VALUES (8, 'ann')", "1 rows"},
+		{"a text that it may have chosen", []string{count, "count=3", "INSERT INTO shift (who) VALUES ('Thursday')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (who) VALUES ('Monday')", "1 rows"},
+			[]string{"count=4", "1 rows"}, false},
+		{"the same number", []string{count, "count=3", "UPDATE shift SET hours = 8 WHERE who = 'bob'", "1 rows"}, []string{count, "count=4", "UPDATE shift SET hours = 8 WHERE who = 'ann'", "1 rows"},
 			[]string{"count=4", "1 rows"}, true},
 	} {
 		g := &Group{Units: []*Unit{unitOf(t, test.own...), unitOf(t, test.peer...)}, State: &State{Filled: map[string]bool{}}}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"wirecheck/answer"
@@ -46,7 +47,7 @@ type preparer struct {
 	config  *Config
 	dialect lex.Dialect
 	system  func(schema string) bool
-	known   map[string][]statement.Statement // by text, with placeholders
+	known   map[string]form // by text without literals
 	shapes  map[string]string
 }
 
@@ -61,7 +62,7 @@ func dialectOf(c *Config) lex.Dialect {
 }
 
 func newPreparer(c *Config) *preparer {
-	return &preparer{config: c, dialect: dialectOf(c), system: c.Backend.System, known: map[string][]statement.Statement{}, shapes: map[string]string{}}
+	return &preparer{config: c, dialect: dialectOf(c), system: c.Backend.System, known: map[string]form{}, shapes: map[string]string{}}
 }
 
 // prepare fills in what is sent, or why nothing is.
@@ -87,11 +88,10 @@ func (p *preparer) prepare(s *Step) {
 		}
 		return
 	}
-	s.verbs = p.describe(st.SQL)
-	if s.Skip = p.refused(st.SQL, s.verbs); s.Skip != "" {
+	if s.form, s.exact, s.Skip = p.describe(st.SQL); s.Skip != "" {
 		return
 	}
-	if p.overridden(st.SQL, s.verbs) {
+	if p.overridden(st.SQL, s.form) {
 		s.Skip = overriddenWhy
 		return
 	}
@@ -101,7 +101,7 @@ func (p *preparer) prepare(s *Step) {
 		return
 	}
 	s.SQL = WithoutTags(s.SQL, p.dialect) // they are in Statement.Tags
-	if p.config.Level != "" && slices.ContainsFunc(s.verbs, namesLevel) {
+	if p.config.Level != "" && slices.ContainsFunc(s.form, namesLevel) {
 		s.SQL = levelClause.ReplaceAllString(s.SQL, "")
 	}
 	if p.config.Made[s.SQL] {
@@ -111,7 +111,7 @@ func (p *preparer) prepare(s *Step) {
 	if s.took > 0 {
 		s.shape = p.shape(st.SQL)
 	}
-	for _, v := range s.verbs {
+	for _, v := range s.form {
 		if s.Volatile == "" {
 			s.Volatile = v.Volatile
 		}
@@ -138,20 +138,60 @@ func (p *preparer) overridden(sql string, verbs []statement.Statement) bool {
 	return m != nil && (p.config.Level != "" && anyLevel.MatchString(m[1]) || slices.ContainsFunc(p.config.Settings, func(name string) bool { return strings.EqualFold(name, m[1]) }))
 }
 
-func (p *preparer) describe(sql string) []statement.Statement {
-	if list, ok := p.known[sql]; ok {
+// form is what statements do that differ in literals alone, and why they are not replayed; empty: they are.
+type form struct {
+	verbs   []statement.Statement
+	refused string
+}
+
+// describe gives what a text does, or what one does that differs from it in literals alone; then exact gives what this one does. refused says why it is not
+// replayed; empty: it is.
+func (p *preparer) describe(sql string) (verbs []statement.Statement, exact func() []statement.Statement, refused string) {
+	describe := func() []statement.Statement {
+		list, err := p.config.Describe(sql)
+		if err != nil {
+			return nil
+		}
 		return list
 	}
-	list, err := p.config.Describe(sql)
-	if err != nil {
-		list = nil
+	key := formOf(sql, p.dialect)
+	if f, ok := p.known[key]; ok {
+		return f.verbs, sync.OnceValue(describe), f.refused
 	}
-	if len(p.known) >= knownTexts {
-		clear(p.known)
+	f := form{verbs: describe()}
+	f.refused = p.refused(sql, f.verbs)
+	if len(f.verbs) > 0 && !slices.ContainsFunc(f.verbs, literalsMatter) {
+		if len(p.known) >= knownTexts {
+			clear(p.known)
+		}
+		p.known[key] = f
 	}
-	p.known[sql] = list
-	return list
+	return f.verbs, nil, f.refused
 }
+
+// literalsMatter reports whether another literal could make of a statement one that does something else: SET, a function that is not known.
+func literalsMatter(v statement.Statement) bool {
+	return !slices.Contains([]string{"select", "insert", "update", "delete"}, v.Verb) || v.Control.Verb != statement.ControlNone || v.Volatile != "" && v.Volatile != statement.UnorderedLimit
+}
+
+// formOf is a text without its literals, and without comments that the server ignores.
+func formOf(sql string, d lex.Dialect) string {
+	var b strings.Builder
+	for t := range lex.Tokens(sql, d) {
+		switch {
+		case t.Kind == lex.Number, t.Kind == lex.String && !timeWord.MatchString(t.Text):
+			b.WriteByte('?')
+		case t.Kind == lex.Comment && len(t.Text) > 2 && !strings.ContainsAny(t.Text[2:3], "!+M"):
+			b.WriteByte(' ')
+		default:
+			b.WriteString(t.Text)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// timeWord is a literal that may be a reading of the clock (PostgreSQL manual, 8.5.1.4).
+var timeWord = regexp.MustCompile(`(?i)\b(now|today|tomorrow|yesterday)\b`)
 
 // shape is a statement's text without literals. One string serves all statements of a shape.
 func (p *preparer) shape(sql string) string {

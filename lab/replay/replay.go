@@ -108,6 +108,8 @@ const (
 	grace          = 250 * time.Microsecond // before the lock views are asked about a step: most are done by then
 	pollEvery      = time.Millisecond       // between looks that showed nothing new
 	overlapGrace   = 20 * time.Millisecond  // how long one waits at least for a step that had not ended in the trace either
+	readGrace      = time.Second            // the same, for a plain read, which seldom waits, and sees what is committed meanwhile
+	enoughLooks    = 3                      // at the locks in that time
 )
 
 func (l *Limits) fill() {
@@ -150,7 +152,8 @@ type Step struct {
 	missed bool  // a commit that it overlapped came while it was with the server
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
-	verbs  []statement.Statement
+	form   []statement.Statement        // it, or one that differs from it in literals alone
+	exact  func() []statement.Statement // nil: form is it
 	tables []use
 	shape  string // its text without literals; empty: the trace does not tell how long it took
 
@@ -159,6 +162,7 @@ type Step struct {
 	Waited  bool // it was seen waiting for a lock
 	Lost    error
 	sent    time.Time
+	looks   int           // at the locks since
 	lasted  time.Duration // from sending it to its answer
 	standIn string        // why another statement is sent that fails, as this one did; empty: it is sent itself
 	as      string        // the text that was sent, where SQL was changed then
@@ -176,6 +180,14 @@ func meet(a, b *Step, holds func(x, y use) bool) bool {
 	return slices.ContainsFunc(a.tables, func(x use) bool {
 		return slices.ContainsFunc(b.tables, func(y use) bool { return x.name == y.name && holds(x, y) })
 	})
+}
+
+// verbs are what the step does. For what does not depend on literals, form is faster.
+func (s *Step) verbs() []statement.Statement {
+	if s.exact != nil {
+		return s.exact()
+	}
+	return s.form
 }
 
 // Tags are what the application said of the statement.

@@ -42,10 +42,10 @@ func (g *Group) Unbound() *Group {
 		c := u.copied()
 		c.Setup = slices.DeleteFunc(slices.Clone(u.Setup), anyLevel.MatchString)
 		c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool {
-			return len(s.verbs) == 1 && s.verbs[0].Control.Verb == statement.ControlLevel && s.verbs[0].Control.Level != ""
+			return len(s.verbs()) == 1 && s.verbs()[0].Control.Verb == statement.ControlLevel && s.verbs()[0].Control.Level != ""
 		})
 		for _, s := range c.Steps {
-			if slices.ContainsFunc(s.verbs, namesLevel) {
+			if slices.ContainsFunc(s.verbs(), namesLevel) {
 				s.SQL = levelClause.ReplaceAllString(s.SQL, "")
 			}
 		}
@@ -127,10 +127,10 @@ func (g *Group) reads(d lex.Dialect, which func(unit int, s *Step) bool) (reads 
 
 // locking gives a plain read with a lock; empty: it is none, or cannot have one.
 func (s *Step) locking(d lex.Dialect) string {
-	if len(s.verbs) != 1 {
+	if len(s.verbs()) != 1 {
 		return ""
 	}
-	v := &s.verbs[0]
+	v := &s.verbs()[0]
 	if inner := s.counted(); inner != "" {
 		return strings.Replace(s.SQL, inner, inner+" FOR UPDATE", 1)
 	}
@@ -161,7 +161,7 @@ var (
 
 // counted gives the query in FROM whose rows a step counts: SELECT count(*) FROM (SELECT ... FROM doctor WHERE on_call) AS x. Empty: it is no such step.
 func (s *Step) counted() string {
-	v := &s.verbs[0]
+	v := &s.verbs()[0]
 	if v.Verb != "select" || !v.Aggregate || v.Distinct || v.Window || v.SetOperation || v.Locking.Lock != statement.LockNone || len(s.tables) != 1 || len(v.Tables) != 2 {
 		return ""
 	}
@@ -201,7 +201,7 @@ func (g *Group) OneTransaction() *Group {
 	return g.with(func(_ int, u *Unit) *Unit {
 		c := u.copied()
 		c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool {
-			return slices.ContainsFunc(s.verbs, func(v statement.Statement) bool {
+			return slices.ContainsFunc(s.verbs(), func(v statement.Statement) bool {
 				return v.Control.Verb == statement.ControlBegin || v.Control.Verb == statement.ControlCommit
 			})
 		})
@@ -210,7 +210,7 @@ func (g *Group) OneTransaction() *Group {
 		}
 		around := func(like *Step, sql string, verb statement.ControlVerb) *Step {
 			return &Step{N: like.N, Session: u.Session, Statement: like.Statement, SQL: sql, info: like.info, start: like.start, took: like.took,
-				verbs:  []statement.Statement{{Text: sql, Verb: strings.ToLower(sql), Control: statement.Control{Verb: verb}}},
+				form:   []statement.Statement{{Text: sql, Verb: strings.ToLower(sql), Control: statement.Control{Verb: verb}}},
 				Answer: answer.Answer{Results: []answer.Result{{}}}}
 		}
 		c.Steps = append([]*Step{around(c.Steps[0], "BEGIN", statement.ControlBegin)}, c.Steps...)
@@ -310,7 +310,7 @@ func (g *Group) Unique(keys Keys, d lex.Dialect) (list []string) {
 	for _, u := range g.Units {
 		for i, s := range u.Steps {
 			for _, columns := range u.lookedFor(i, d) {
-				into := s.verbs[0].Targets()[0]
+				into := s.verbs()[0].Targets()[0]
 				sql := "CREATE UNIQUE INDEX wirecheck_once ON " + into.SQL + " (" + strings.Join(columns, ", ") + ")"
 				if !keys.Within(into.Name, columns) && !slices.Contains(list, sql) {
 					list = append(list, sql)
@@ -324,11 +324,11 @@ func (g *Group) Unique(keys Keys, d lex.Dialect) (list []string) {
 // lookedFor gives the columns by which a unit has looked for the row that a step inserts, of each such read.
 func (u *Unit) lookedFor(step int, d lex.Dialect) (list [][]string) {
 	s := u.Steps[step]
-	if len(s.verbs) != 1 || s.verbs[0].Insert == nil || len(s.verbs[0].Targets()) != 1 {
+	if len(s.verbs()) != 1 || s.verbs()[0].Insert == nil || len(s.verbs()[0].Targets()) != 1 {
 		return nil
 	}
 	for _, read := range u.Steps[:step] {
-		if len(read.verbs) != 1 || read.verbs[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs[0].Targets()[0].Name) {
+		if len(read.verbs()) != 1 || read.verbs()[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs()[0].Targets()[0].Name) {
 			continue
 		}
 		if columns := inserted(read.SQL, s.SQL, d); columns != nil {
@@ -375,7 +375,7 @@ func (g *Group) Ordered(d lex.Dialect) *Group {
 		v := u.copied()
 		var at []int
 		for i, s := range v.Steps {
-			if len(s.verbs) == 1 && (s.verbs[0].Verb == "update" || s.verbs[0].Verb == "delete") && len(s.tables) == 1 {
+			if len(s.verbs()) == 1 && (s.verbs()[0].Verb == "update" || s.verbs()[0].Verb == "delete") && len(s.tables) == 1 {
 				at = append(at, i)
 			}
 		}

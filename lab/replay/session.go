@@ -9,6 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/statement"
+	"wirecheck/trace/lex"
 )
 
 // session is one connection.
@@ -23,6 +24,7 @@ type session struct {
 	last     *Step
 	lastDone time.Time
 	gone     bool // its connection is
+	odd      bool // see follows
 	cut      bool // the server has ended its transaction, and had not in the trace
 }
 
@@ -31,7 +33,7 @@ const EndedBefore = "the server had refused its transaction, which it had not in
 
 // boundary reports whether a statement begins a transaction, or does what ends one by itself, and whether it ends one.
 func (s *Step) boundary() (begins, ends bool) {
-	for _, v := range s.verbs {
+	for _, v := range s.form {
 		switch v.Control.Verb {
 		case statement.ControlBegin:
 			begins = true
@@ -94,6 +96,8 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 	if s.standIn == "" && s.asked == 0 {
 		s.SQL = k.compare.made.mapped(s)
 	}
+	m.follows(s)
+	k.versions = k.versions && !(k.dialect == lex.MySQL && otherEngine.MatchString(s.SQL))
 	s.sent = time.Now()
 	m.step, m.blocked = s, false
 	k.flight = append(k.flight, m)
@@ -128,6 +132,7 @@ func (k *pacer) connect(ctx context.Context, m *session, s *Step) error {
 		setup = append(setup, "BEGIN")
 	}
 	for _, sql := range setup {
+		m.odd = m.odd || otherLevel.MatchString(sql)
 		if err := engine.Exec(ctx, conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("open session %d: %w", m.id, err), conn.Close())
 		}

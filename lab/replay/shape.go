@@ -135,7 +135,7 @@ func Meetings(a, b *Shape, d lex.Dialect) (list []Meeting) {
 // sweeps reports whether a unit reads a table that another one writes by a condition that names no row: all doctors on call.
 func (u *Unit) sweeps(v *Unit, d lex.Dialect) bool {
 	return slices.ContainsFunc(u.Steps, func(s *Step) bool {
-		return len(s.verbs) == 1 && s.verbs[0].Verb == "select" && slices.ContainsFunc(s.tables, func(t use) bool { return v.tables[t.name] }) && len(conditions(s.SQL, d)) == 0
+		return len(s.verbs()) == 1 && s.verbs()[0].Verb == "select" && slices.ContainsFunc(s.tables, func(t use) bool { return v.tables[t.name] }) && len(conditions(s.SQL, d)) == 0
 	})
 }
 
@@ -221,7 +221,7 @@ func (u *Unit) OwnLevel() (level string) {
 		}
 	}
 	for _, s := range u.Steps {
-		for _, v := range s.verbs {
+		for _, v := range s.verbs() {
 			level = cmp.Or(v.Control.Level, level)
 		}
 	}

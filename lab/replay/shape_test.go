@@ -6,13 +6,14 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/statement"
+	"wirecheck/statement/postgres"
 	"wirecheck/trace/lex"
 )
 
 // TestBeside makes a copy of a unit with the values of another one of its shape: not of the rows on which both meet, nor what was computed from an answer.
 func TestBeside(t *testing.T) {
 	step := func(n int, sql, verb, table, column, value string) *Step {
-		s := &Step{N: n, SQL: sql, verbs: []statement.Statement{{Verb: verb, Tables: []statement.TableUse{{Kind: statement.SourceTable, Name: table, Target: verb != "select"}}}}, tables: []use{{table, verb != "select"}}}
+		s := &Step{N: n, SQL: sql, form: []statement.Statement{{Verb: verb, Tables: []statement.TableUse{{Kind: statement.SourceTable, Name: table, Target: verb != "select"}}}}, tables: []use{{table, verb != "select"}}}
 		if column != "" {
 			s.Answer = answer.Answer{Results: []answer.Result{{Columns: []answer.Column{{Name: column}}, Rows: [][]answer.Value{{answer.Value(value)}}}}}
 		}
@@ -264,5 +265,17 @@ func TestAlike(t *testing.T) {
 		if got := Alike([]*Unit{unit(test.one), unit(test.two)}, lex.PostgreSQL); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
+	}
+	prepared := func() *Unit {
+		u := unitOf(t, read("job"), "n=100 state=new", "UPDATE job SET state = 'paid' WHERE id = 1", "1 rows")
+		form, err := postgres.Describe("UPDATE job SET state = $1::text WHERE id = $2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Steps[1].form = form
+		return u
+	}
+	if !Alike([]*Unit{prepared(), prepared()}, lex.PostgreSQL) {
+		t.Error("the same state as a parameter: something else")
 	}
 }

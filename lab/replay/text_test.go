@@ -127,7 +127,7 @@ func TestVaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Step{Volatile: verbs[0].Volatile, verbs: verbs}
+		s := &Step{Volatile: verbs[0].Volatile, form: verbs}
 		if got := s.varies(&trace.Result{Count: test.was, Partial: test.partial}, test.is); got != test.want {
 			t.Errorf("%s, %d and %d rows: varies %v", test.sql, test.was, test.is, got)
 		}

@@ -78,7 +78,7 @@ func (c *Collector) Add(s *Step) {
 		return
 	}
 	s.as = s.SQL
-	s.SQL = Unqualified(s.SQL, c.Database, s.verbs) // it is done
+	s.SQL = Unqualified(s.SQL, c.Database, s.form) // it is done
 	m := c.sessions[s.Session]
 	if m == nil {
 		m = &collected{database: c.Database, settings: slices.DeleteFunc(slices.Clone(c.Begin), administration.MatchString)}
@@ -138,7 +138,7 @@ func (c *Collector) outside(m *collected, s *Step) bool {
 	if s.failed() {
 		return true
 	}
-	for _, v := range s.verbs {
+	for _, v := range s.form {
 		if v.DDL {
 			c.Definitions = append(c.Definitions, Definition{s.N, s.SQL})
 			return true
@@ -226,7 +226,7 @@ func (u *Unit) add(s *Step) {
 		u.tables[t.name] = u.tables[t.name] || t.write
 		u.Writes = u.Writes || t.write
 	}
-	for _, v := range s.verbs {
+	for _, v := range s.form {
 		u.Whole = u.Whole && !v.DDL
 	}
 }
@@ -424,7 +424,7 @@ type Group struct {
 func (g *Group) Phantom() bool {
 	for _, u := range g.Units {
 		for _, s := range u.Steps {
-			for _, v := range s.verbs {
+			for _, v := range s.verbs() {
 				if v.Verb != "insert" && v.Verb != "delete" && v.Verb != "replace" {
 					continue
 				}
@@ -442,7 +442,7 @@ func (g *Group) Phantom() bool {
 // reads reports whether a unit reads a table without writing it in the same statement.
 func (u *Unit) reads(table string) bool {
 	return slices.ContainsFunc(u.Steps, func(s *Step) bool {
-		return slices.Contains(s.tables, use{name: table}) && len(s.verbs) == 1 && s.verbs[0].Predicate
+		return slices.Contains(s.tables, use{name: table}) && len(s.verbs()) == 1 && s.verbs()[0].Predicate
 	})
 }
 
@@ -501,7 +501,7 @@ func Alone(units []*Unit, most int, d lex.Dialect) (groups []*Group, left int) {
 	seen := map[string]bool{}
 	for _, u := range units {
 		reads := slices.ContainsFunc(u.Steps, func(s *Step) bool {
-			return slices.ContainsFunc(s.verbs, func(v statement.Statement) bool { return v.Predicate })
+			return slices.ContainsFunc(s.verbs(), func(v statement.Statement) bool { return v.Predicate })
 		})
 		shape := u.shape(d)
 		if !u.Whole || !reads || seen[shape] {

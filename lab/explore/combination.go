@@ -92,7 +92,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	k.masks = serial.NewMasks(serial.Options{Counters: k.g.State.Filled, Keys: k.g.State.Keys, Recent: panel.Recent})
+	k.masks = serial.NewMasks(serial.Options{Counters: k.g.State.Filled, Keys: k.g.State.Keys, Was: k.g.State.Stood(), Recent: panel.Recent})
 	k.masks.Blind(x)
 	k.masks.Learn(x, y)
 	for i, u := range k.g.Units {

@@ -62,8 +62,8 @@ func (u *Unit) CommittedBefore(step int) bool {
 	return false
 }
 
-// constant is an expression that stands for the same value whoever sets it: a literal, or a parameter, of which Step.SQL has the value.
-var constant = regexp.MustCompile(`(?i)^\s*(?:(?:'(?:[^']|'')*'|\$\d+)(?:::\w+)?|\?|-?[0-9.]+|true|false|null|default)\s*$`)
+// constant is an expression that stands for the same value whoever sets it.
+var constant = regexp.MustCompile(`(?i)^\s*(?:'(?:[^']|'')*'(?:::\w+)?|-?[0-9.]+|true|false|null|default)\s*$`)
 
 // Alike reports whether units write nothing but the same constants to the same rows: who comes second changes nothing. A value that one of them has computed
 // from what it read is no constant.

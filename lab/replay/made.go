@@ -148,13 +148,16 @@ func (l *Lane) got(p cellPlace, v answer.Value) bool {
 
 // clock reports whether a value may be a reading of the server's clock since the replay began, in any time zone.
 func (m *made) clock(text string) bool {
+	return !m.began.IsZero() && readBetween(text, m.began.Add(-clockTolerance), time.Now().Add(clockTolerance))
+}
+
+// readBetween reports whether a value may be a reading of a clock at a time, in any time zone.
+func readBetween(text string, from, to time.Time) bool {
 	at, zoned, ok := reading(text)
-	if !ok || m.began.IsZero() {
-		return false
-	}
-	from, to := m.began.Add(-clockTolerance), time.Now().Add(clockTolerance)
 	const day, quarter = 24 * time.Hour, 15 * time.Minute
 	switch {
+	case !ok:
+		return false
 	case len(text) == len("2006-01-02"):
 		return at.After(from.Add(-2*day)) && at.Before(to.Add(day))
 	case zoned:
@@ -201,6 +204,22 @@ func (s *State) has(table, column, value string) bool {
 		}
 	}
 	return false
+}
+
+// Stood gives a function that reports whether a row has a value in a column that a counter fills. Names are in lower case, tables without schema.
+func (s *State) Stood() func(table, column, value string) bool {
+	values := map[[3]string]bool{}
+	for _, t := range s.Tables {
+		for i, c := range t.Columns {
+			if name := [3]string{bareName(t.Name), strings.ToLower(c.Name)}; s.Filled[name[0]+"."+name[1]] {
+				for _, row := range t.Rows {
+					name[2] = string(row[i])
+					values[name] = true
+				}
+			}
+		}
+	}
+	return func(table, column, value string) bool { return values[[3]string{table, column, value}] }
 }
 
 // returnsDefault reports whether a statement is an INSERT that gives back a column for which it names no value.

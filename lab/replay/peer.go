@@ -3,6 +3,7 @@ package replay
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/answer"
 	"wirecheck/trace/flow"
@@ -28,8 +29,8 @@ func (l *Lane) likePeer(step int, answers []*answer.Answer, d lex.Dialect) bool 
 // name is a value in a column that two units were given for the same thing: mine and theirs.
 type name struct{ column, mine, theirs string }
 
-// given gives the names in which the inputs of two units that do the same differ: what their conditions find rows by. ok: they differ in nothing else but what
-// they computed from what they read. What they write may be chosen by what they read (Monday, then Thursday), and a number may be compared with it.
+// given gives the names in which the inputs of two units that do the same differ: what their conditions find rows by. ok: they differ in nothing else but the
+// time of day and what they computed from what they read. What they write may be chosen by what they read (Monday, then Thursday), and a number may be compared with it.
 func (l *Lane) given(p *Lane, d lex.Dialect) (names []name, ok bool) {
 	for i, s := range l.Unit.Steps {
 		mine, theirs := flow.Literals(s.SQL, d), flow.Literals(p.Unit.Steps[i].SQL, d)
@@ -41,7 +42,7 @@ func (l *Lane) given(p *Lane, d lex.Dialect) (names []name, ok bool) {
 			flows := func(x *Lane) bool {
 				return slices.ContainsFunc(x.Flows, func(f Flow) bool { return f.To == i && f.Literal == n })
 			}
-			if a.Value == b.Value || flows(l) && flows(p) {
+			if a.Value == b.Value || flows(l) && flows(p) || s.now(a.Value) && p.Unit.Steps[i].now(b.Value) {
 				continue
 			}
 			if a.Clause != "where" || a.Column == "" {
@@ -51,6 +52,12 @@ func (l *Lane) given(p *Lane, d lex.Dialect) (names []name, ok bool) {
 		}
 	}
 	return names, true
+}
+
+// now reports whether a value may be what the application's clock showed when it sent the statement: updated_at.
+func (s *Step) now(value string) bool {
+	at := time.Unix(0, s.start)
+	return s.start != 0 && len(value) > len("2006-01-02 15:04") && readBetween(value, at.Add(-clockTolerance), at.Add(clockTolerance))
 }
 
 // renamed gives an answer with a peer's names in the place of the unit's own.

@@ -13,6 +13,8 @@ import (
 func TestLikePeer(t *testing.T) {
 	const count, leave = "SELECT count(*) FROM nurse WHERE on_call", "UPDATE nurse SET on_call = false WHERE name = "
 	const row = "SELECT id, name FROM nurse WHERE name = "
+	at := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
+	const view, write = "SELECT n, updated_at FROM page WHERE id = 1", "UPDATE page SET n = 5, updated_at = "
 	for _, test := range []struct {
 		name      string
 		own, peer []string // statements and what they brought in the trace
@@ -31,10 +33,18 @@ func TestLikePeer(t *testing.T) {
 			[]string{"count=4", "1 rows"}, false},
 		{"a text that it may have chosen", []string{count, "count=3", "INSERT INTO shift (who) VALUES ('Thursday')", "1 rows"}, []string{count, "count=4", "INSERT INTO shift (who) VALUES ('Monday')", "1 rows"},
 			[]string{"count=4", "1 rows"}, false},
+		{"the clock", []string{view, "n=4 updated_at=x", write + "'2026-11-26 09:00:00.12'", "1 rows"}, []string{view, "n=4 updated_at=y", write + "'2026-11-26 11:00:00.5+01'", "1 rows"},
+			[]string{"n=4 updated_at=y", "1 rows"}, true},
+		{"another time than the clock's", []string{view, "n=4 updated_at=x", write + "'2026-11-26 09:00:07'", "1 rows"}, []string{view, "n=4 updated_at=y", write + "'2026-11-26 10:00:00'", "1 rows"},
+			[]string{"n=4 updated_at=y", "1 rows"}, false},
 		{"the same number", []string{count, "count=3", "UPDATE shift SET hours = 8 WHERE who = 'bob'", "1 rows"}, []string{count, "count=4", "UPDATE shift SET hours = 8 WHERE who = 'ann'", "1 rows"},
 			[]string{"count=4", "1 rows"}, true},
 	} {
-		g := &Group{Units: []*Unit{unitOf(t, test.own...), unitOf(t, test.peer...)}, State: &State{Filled: map[string]bool{}}}
+		own, peer := unitOf(t, test.own...), unitOf(t, test.peer...)
+		for i := range own.Steps {
+			own.Steps[i].start, peer.Steps[i].start = at.UnixNano(), at.Add(time.Hour).UnixNano()
+		}
+		g := &Group{Units: []*Unit{own, peer}, State: &State{Filled: map[string]bool{}}}
 		none := [][]*answer.Answer{nil, nil}
 		var now []*answer.Answer
 		for _, text := range test.now {

@@ -88,7 +88,8 @@ func (p *preparer) prepare(s *Step) {
 		}
 		return
 	}
-	if s.form, s.exact, s.Skip = p.describe(st.SQL); s.Skip != "" {
+	known, shared := p.describe(st.SQL)
+	if s.form, s.Skip = known.verbs, known.refused; s.Skip != "" {
 		return
 	}
 	if p.overridden(st.SQL, s.form) {
@@ -103,6 +104,14 @@ func (p *preparer) prepare(s *Step) {
 	s.SQL = WithoutTags(s.SQL, p.dialect) // they are in Statement.Tags
 	if p.config.Level != "" && slices.ContainsFunc(s.form, namesLevel) {
 		s.SQL = levelClause.ReplaceAllString(s.SQL, "")
+	}
+	if text := s.SQL; shared || text != st.SQL {
+		s.exact = sync.OnceValue(func() []statement.Statement {
+			if list, err := p.config.Describe(text); err == nil {
+				return list
+			}
+			return known.verbs
+		})
 	}
 	if p.config.Made[s.SQL] {
 		s.Skip = "--infer-schema has executed it before"
@@ -144,21 +153,15 @@ type form struct {
 	refused string
 }
 
-// describe gives what a text does, or what one does that differs from it in literals alone; then exact gives what this one does. refused says why it is not
-// replayed; empty: it is.
-func (p *preparer) describe(sql string) (verbs []statement.Statement, exact func() []statement.Statement, refused string) {
-	describe := func() []statement.Statement {
-		list, err := p.config.Describe(sql)
-		if err != nil {
-			return nil
-		}
-		return list
-	}
+// describe gives what a text does. shared: it is that of a text that differs from it in literals.
+func (p *preparer) describe(sql string) (f form, shared bool) {
 	key := formOf(sql, p.dialect)
 	if f, ok := p.known[key]; ok {
-		return f.verbs, sync.OnceValue(describe), f.refused
+		return f, true
 	}
-	f := form{verbs: describe()}
+	if list, err := p.config.Describe(sql); err == nil {
+		f.verbs = list
+	}
 	f.refused = p.refused(sql, f.verbs)
 	if len(f.verbs) > 0 && !slices.ContainsFunc(f.verbs, literalsMatter) {
 		if len(p.known) >= knownTexts {
@@ -166,7 +169,7 @@ func (p *preparer) describe(sql string) (verbs []statement.Statement, exact func
 		}
 		p.known[key] = f
 	}
-	return f.verbs, nil, f.refused
+	return f, false
 }
 
 // literalsMatter reports whether another literal could make of a statement one that does something else: SET, a function that is not known.

@@ -152,8 +152,8 @@ type Step struct {
 	missed bool  // a commit that it overlapped came while it was with the server
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
-	form   []statement.Statement        // it, or one that differs from it in literals alone
-	exact  func() []statement.Statement // nil: form is it
+	form   []statement.Statement        // what SQL does, or a text that differs from it in literals and parameters alone
+	exact  func() []statement.Statement // what SQL does, with its clauses; nil: form is it
 	tables []use
 	shape  string // its text without literals; empty: the trace does not tell how long it took
 

@@ -54,14 +54,13 @@ func (m *Masks) chosen(s *schedule.Schedule, p string) (rows []string) {
 // byKey gives the values of a key in the rows of an answer; nil: not all of it is there.
 func byKey(x *statement.Statement, a *answer.Result, key []string) (rows []string) {
 	at := make([]int, len(key))
+	from := source{columns: x.Columns}
 	for i, column := range key {
-		switch {
-		case len(x.Columns) == 1 && x.Columns[0] == "*":
-			at[i] = slices.IndexFunc(a.Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, column) })
-		case len(x.Columns) == len(a.Columns) && !slices.Contains(x.Columns, "*"):
-			at[i] = slices.IndexFunc(x.Columns, func(name string) bool { return strings.EqualFold(name, column) })
-		default:
-			return nil
+		at[i] = -1
+		for n, c := range a.Columns {
+			if from.column(n, strings.ToLower(c.Name)) == strings.ToLower(column) {
+				at[i] = n
+			}
 		}
 		if at[i] < 0 {
 			return nil

@@ -16,8 +16,10 @@ import (
 // Masks are what says nothing of the order of transactions and is not compared: columns that counters fill (counters are not transactional),
 // what differs between two executions of the same order (clocks, random numbers), and answers that may differ for another reason.
 type Masks struct {
-	counters map[string]bool         // "table.column"
-	keys     map[string][][]string   // see Options
+	counters map[string]bool       // "table.column"
+	keys     map[string][][]string // see Options
+	was      func(table, column, value string) bool
+	sources  map[string]source       // places of answers that come from one table
 	columns  map[string]bool         // names of such columns, as results have them
 	unstable map[string]bool         // places
 	skipped  map[string]bool         // places of answers that are not compared
@@ -33,7 +35,7 @@ type Masks struct {
 
 // NewMasks makes masks of the columns that counters fill.
 func NewMasks(o Options) *Masks {
-	m := &Masks{counters: o.Counters, keys: o.Keys, recent: o.Recent, known: map[string]bool{}, cells: map[string]map[int]bool{}, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
+	m := &Masks{counters: o.Counters, keys: o.Keys, was: o.Was, sources: map[string]source{}, recent: o.Recent, known: map[string]bool{}, cells: map[string]map[int]bool{}, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
 	for name := range o.Counters {
 		_, column, _ := strings.Cut(name, ".")
 		m.columns[column] = true
@@ -68,6 +70,9 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		x := &st.Statement
 		m.times = m.times || strings.Contains(x.Volatile, "the clock")
 		p := place(st.Session, st.Name)
+		if len(x.Tables) == 1 && x.Tables[0].Kind == statement.SourceTable {
+			m.sources[p] = source{strings.ToLower(x.Tables[0].Name), x.Columns}
+		}
 		if rows, ok := x.Cut(); ok && m.cuts[p] == 0 && !lists.MatchString(x.Text) && !contention.MatchString(x.Text) {
 			if !m.single(x, s.Final) && !(x.Aggregate && x.Clauses.GroupBy == "") {
 				m.cuts[p] = rows
@@ -320,6 +325,7 @@ func (m *Masks) compared(table, place string, i int, c answer.Column, v answer.V
 		counter, unstable = m.counters[p], m.unstable["column "+p]
 	}
 	switch {
+	case counter && v != nil && m.stood(table, place, i, name, string(v)):
 	case counter || m.refers(name):
 		return "", false
 	case m.clocked(c):
@@ -328,6 +334,37 @@ func (m *Masks) compared(table, place string, i int, c answer.Column, v answer.V
 		return m.made(v), true
 	}
 	return answer.Text(v), true
+}
+
+// source is the table that an answer comes from, and the items of the list as statement.Statement.Columns.
+type source struct {
+	table   string
+	columns []string
+}
+
+// column is the table's column that stands in the i-th of an answer, which is named so; empty: it is not known.
+func (s *source) column(i int, name string) string {
+	switch {
+	case len(s.columns) == 1 && s.columns[0] == "*":
+		return name
+	case i < len(s.columns) && !slices.Contains(s.columns, "*"):
+		return strings.ToLower(s.columns[i])
+	}
+	return ""
+}
+
+// stood reports whether a counter's value is that of a row which was there before: each execution has the same one.
+func (m *Masks) stood(table, place string, i int, name, value string) bool {
+	if m.was == nil {
+		return false
+	}
+	if table == "" {
+		from, ok := m.sources[place]
+		if table = from.table; !ok || from.column(i, name) != name {
+			return false
+		}
+	}
+	return m.was(bare(table), name, value)
 }
 
 // stepOf finds a step of an execution.

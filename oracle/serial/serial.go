@@ -38,6 +38,8 @@ type Options struct {
 	Counters map[string]bool
 	// Keys are the columns of the unique keys of each table, by its name, in lower case.
 	Keys map[string][][]string
+	// Was reports whether a row that was there before has a value in a column; nil: not known.
+	Was func(table, column, value string) bool
 	// Recent reports whether a clock may show a day (2026-11-23) while executions run; nil: not known.
 	Recent func(day string) bool
 }

@@ -55,3 +55,15 @@ func TestLikePeer(t *testing.T) {
 		}
 	}
 }
+
+// TestVerbsOfParameters: what a prepared statement does is told with its parameters' values, as it is sent; so remedies can be made of it.
+func TestVerbsOfParameters(t *testing.T) {
+	u := unitOf(t, "SELECT count(*) FROM nurse WHERE name = 'y'", "count=1", "SELECT count(*) FROM nurse WHERE name = $1", "count=1")
+	if where := u.Steps[1].verbs()[0].Clauses.Where; where != "name = 'x'" {
+		t.Errorf("condition %q, want that with the value", where)
+	}
+	const want = "SELECT count(*) FROM (SELECT * FROM nurse WHERE name = 'x' FOR UPDATE) AS \"nurse\""
+	if got := u.Steps[1].locking(lex.PostgreSQL); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -85,7 +85,7 @@ func ednEvent(raw edn.RawMessage) (event, error) {
 	if err := edn.Unmarshal(raw, &op); err != nil {
 		return event{}, fmt.Errorf("is no operation: %w", err)
 	}
-	e := event{kind: strings.TrimPrefix(string(bytes.TrimSpace(op.Type)), ":")}
+	e := event{kind: keyword(op.Type)}
 	if op.Index != nil {
 		e.index, e.indexed = *op.Index, true
 	}
@@ -102,39 +102,19 @@ func ednEvent(raw edn.RawMessage) (event, error) {
 		e.none = true
 		return e, nil
 	}
-	e.ops, e.mops = ednMops(op.Value)
+	e.ops, e.mops = ednNotation.mops(op.Value)
 	return e, nil
 }
 
-// ednMops reads a list of micro-operations; ok is false for a value that is none.
-func ednMops(raw edn.RawMessage) (ops []observed.Op, ok bool) {
-	var list []edn.RawMessage
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '[' && raw[0] != '(' || edn.Unmarshal(raw, &list) != nil {
-		return nil, false
-	}
-	ops = make([]observed.Op, 0, len(list))
-	for _, m := range list {
-		var parts []edn.RawMessage
-		if m = bytes.TrimSpace(m); len(m) == 0 || m[0] != '[' && m[0] != '(' || edn.Unmarshal(m, &parts) != nil || len(parts) < 2 || len(parts) > 3 {
-			return nil, false
-		}
-		value := text{missing: true}
-		if len(parts) == 3 {
-			if value, ok = ednText(parts[2]); !ok {
-				return nil, false
-			}
-		}
-		op, ok := mop(strings.TrimPrefix(string(bytes.TrimSpace(parts[0])), ":"), compact(parts[1]), value)
-		if !ok {
-			return nil, false
-		}
-		ops = append(ops, op)
-	}
-	return ops, true
+var ednNotation = notation[edn.RawMessage]{none: "nil", lists: "[(", unmarshal: edn.Unmarshal, compact: compact, name: keyword}
+
+// keyword is a keyword without its colon.
+func keyword(raw edn.RawMessage) string {
+	return strings.TrimPrefix(string(bytes.TrimSpace(raw)), ":")
 }
 
 // compact is the text of a value without needless blanks, so that equal values have equal texts.
-func compact(raw []byte) string {
+func compact(raw edn.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if !bytes.ContainsAny(raw, " \t\r\n,;#") {
 		return string(raw)
@@ -144,24 +124,6 @@ func compact(raw []byte) string {
 		return string(raw)
 	}
 	return b.String()
-}
-
-func ednText(raw edn.RawMessage) (t text, ok bool) {
-	t.text = compact(raw)
-	switch {
-	case t.text == "nil":
-		return text{none: true}, true
-	case strings.HasPrefix(t.text, "[") || strings.HasPrefix(t.text, "("):
-		var items []edn.RawMessage
-		if edn.Unmarshal(raw, &items) != nil {
-			return t, false
-		}
-		t.list, t.items = true, make([]string, len(items))
-		for i := range items {
-			t.items[i] = compact(items[i])
-		}
-	}
-	return t, true
 }
 
 // writeEDN writes one operation a line, an invocation and a completion for each transaction.

@@ -1,8 +1,10 @@
 package foreign
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"wirecheck/history"
 	"wirecheck/history/observed"
@@ -184,6 +186,67 @@ func mop(f, key string, value text) (op observed.Op, ok bool) {
 		return op, false
 	}
 	return op, op.Kind == observed.Read || !value.none && !value.missing
+}
+
+// notation is how a form of Jepsen's histories writes values.
+type notation[R ~[]byte] struct {
+	none      string // nothing
+	lists     string // what a list may begin with
+	unmarshal func([]byte, any) error
+	compact   func(R) string // a value without needless blanks, so that equal values have equal texts
+	name      func(R) string // a keyword
+}
+
+// list gives the elements of a list; ok is false for what is none.
+func (n *notation[R]) list(raw []byte) (list []R, ok bool) {
+	raw = bytes.TrimSpace(raw)
+	ok = len(raw) > 0 && strings.IndexByte(n.lists, raw[0]) >= 0 && n.unmarshal(raw, &list) == nil
+	return list, ok
+}
+
+// mops reads a list of micro-operations; ok is false for a value that is none.
+func (n *notation[R]) mops(raw R) (ops []observed.Op, ok bool) {
+	list, ok := n.list(raw)
+	if !ok {
+		return nil, false
+	}
+	ops = make([]observed.Op, 0, len(list))
+	for _, m := range list {
+		parts, ok := n.list(m)
+		if !ok || len(parts) < 2 || len(parts) > 3 {
+			return nil, false
+		}
+		value := text{missing: true}
+		if len(parts) == 3 {
+			if value, ok = n.text(parts[2]); !ok {
+				return nil, false
+			}
+		}
+		op, ok := mop(n.name(parts[0]), n.compact(parts[1]), value)
+		if !ok {
+			return nil, false
+		}
+		ops = append(ops, op)
+	}
+	return ops, true
+}
+
+// text reads a value; ok is false for a list that cannot be read.
+func (n *notation[R]) text(raw R) (t text, ok bool) {
+	if t.text = n.compact(raw); t.text == n.none {
+		return text{none: true}, true
+	}
+	if t.list = t.text != "" && strings.IndexByte(n.lists, t.text[0]) >= 0; t.list {
+		var items []R
+		if n.unmarshal(raw, &items) != nil {
+			return t, false
+		}
+		t.items = make([]string, len(items))
+		for i := range items {
+			t.items[i] = n.compact(items[i])
+		}
+	}
+	return t, true
 }
 
 // text is a value of a source: its own text, and its elements if it is a list.

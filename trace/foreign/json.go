@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"wirecheck/history/observed"
 )
@@ -73,7 +74,7 @@ func word(raw json.RawMessage) string {
 }
 
 func (op *jsonOp) event() event {
-	e := event{kind: trimColon(word(op.Type))}
+	e := event{kind: nameJSON(op.Type)}
 	if n, err := strconv.ParseInt(word(op.Index), 10, 64); err == nil {
 		e.index, e.indexed = n, true
 	}
@@ -87,39 +88,19 @@ func (op *jsonOp) event() event {
 		e.none = true
 		return e
 	}
-	e.ops, e.mops = jsonMops(op.Value)
+	e.ops, e.mops = jsonNotation.mops(op.Value)
 	return e
 }
 
-func trimColon(s string) string {
-	if len(s) > 1 && s[0] == ':' {
-		return s[1:]
+var jsonNotation = notation[json.RawMessage]{none: "null", lists: "[", unmarshal: json.Unmarshal, compact: compactJSON, name: nameJSON}
+
+// nameJSON is a keyword without its colon.
+func nameJSON(raw json.RawMessage) string {
+	s := word(raw)
+	if len(s) > 1 {
+		return strings.TrimPrefix(s, ":")
 	}
 	return s
-}
-
-func jsonMops(raw json.RawMessage) (ops []observed.Op, ok bool) {
-	var list [][]json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil, false
-	}
-	for _, parts := range list {
-		if len(parts) < 2 || len(parts) > 3 {
-			return nil, false
-		}
-		value := text{missing: true}
-		if len(parts) == 3 {
-			if value, ok = jsonText(parts[2]); !ok {
-				return nil, false
-			}
-		}
-		op, ok := mop(trimColon(word(parts[0])), compactJSON(parts[1]), value)
-		if !ok {
-			return nil, false
-		}
-		ops = append(ops, op)
-	}
-	return ops, true
 }
 
 func compactJSON(raw json.RawMessage) string {
@@ -128,24 +109,6 @@ func compactJSON(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return b.String()
-}
-
-func jsonText(raw json.RawMessage) (t text, ok bool) {
-	t.text = compactJSON(raw)
-	switch {
-	case t.text == "null":
-		return text{none: true}, true
-	case t.text[0] == '[':
-		var items []json.RawMessage
-		if json.Unmarshal(raw, &items) != nil {
-			return t, false
-		}
-		t.list, t.items = true, make([]string, len(items))
-		for i := range items {
-			t.items[i] = compactJSON(items[i])
-		}
-	}
-	return t, true
 }
 
 // jsonWord writes a text that is one JSON value as it is, and any other one as a string.

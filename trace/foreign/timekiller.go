@@ -120,7 +120,7 @@ func (k *killerTxn) transaction(place map[stamp]uint64) (t observed.Transaction,
 		value := text{missing: true}
 		ok := true
 		if len(o.V) > 0 {
-			value, ok = jsonText(o.V)
+			value, ok = jsonNotation.text(o.V)
 		}
 		op, is := mop(map[string]string{"r": "r", "w": "w", "a": "append"}[o.T], compactJSON(o.K), value)
 		if !ok || !is || len(o.K) == 0 {

@@ -43,7 +43,6 @@ const (
 // csvLog reads PostgreSQL's csvlog.
 type csvLog struct {
 	*pgLog
-	clock  pgClock
 	fields []string
 	entry  pgEntry
 	held   []byte // lines of a record whose quotes are still open
@@ -160,12 +159,6 @@ func (l *csvLog) record(n int, text []byte) error {
 		l.entry.backend = f[csvBackend]
 	}
 	return l.add(&l.entry)
-}
-
-// Finish hands on what is left, and reports what the log does not show.
-func (l *csvLog) Finish() error {
-	l.zones = l.clock.unknown
-	return l.summary()
 }
 
 // splitCSV splits a record as PostgreSQL writes it: fields in quotes have doubled quotes in them, the others have none.

@@ -11,10 +11,7 @@ import (
 
 // jsonLog reads PostgreSQL's jsonlog: one object a line (PostgreSQL manual, 20.8.5). The server writes texts in the database's encoding;
 // one that is not UTF-8 cannot be read exactly.
-type jsonLog struct {
-	*pgLog
-	clock pgClock
-}
+type jsonLog struct{ *pgLog }
 
 func newJSONLog(out *source.Sink) source.Reader { return &jsonLog{pgLog: newPgLog(out)} }
 
@@ -78,10 +75,4 @@ func (l *jsonLog) line(n int, line []byte) error {
 		xid: j.XID, level: j.Severity, state: j.State, message: j.Message, detail: j.Detail, context: j.Context, query: j.Statement,
 		app: j.Application, backend: j.Backend, lost: !utf8.Valid(line),
 	})
-}
-
-// Finish hands on what is left, and reports what the log does not show.
-func (l *jsonLog) Finish() error {
-	l.zones = l.clock.unknown
-	return l.summary()
 }

@@ -46,7 +46,7 @@ type pgLog struct {
 	starts, ends, ended int // statements with a line at the start, at the end, at the end only
 	shortest            int64
 	audits, late        int
-	zones               []string          // that are not known
+	clock               pgClock
 	foreign             int               // messages of sessions that are not in English
 	users               bool              // some entry names its user
 	replaced            map[string]string // by process id: the session whose place another one took

@@ -5,8 +5,8 @@ import (
 	"wirecheck/trace/source"
 )
 
-// summary hands on what is left and says what the log does not show.
-func (l *pgLog) summary() error {
+// Finish hands on what is left and says what the log does not show.
+func (l *pgLog) Finish() error {
 	if err := l.flushAll(); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (l *pgLog) summary() error {
 	if r.Lost > 0 {
 		r.Lacks("the text of statements that failed", "log_min_error_statement = error (not \"log\", which leaves errors out)")
 	}
-	for _, z := range l.zones {
+	for _, z := range l.clock.unknown {
 		r.Note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
 	}
 	if l.foreign > 0 {

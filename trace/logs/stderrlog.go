@@ -15,7 +15,6 @@ import (
 // a tab, and in entries DETAIL, HINT, CONTEXT, STATEMENT and QUERY with the same prefix.
 type stderrLog struct {
 	*pgLog
-	clock  pgClock
 	prefix *linePrefix
 	entry  *pgEntry // not handed on yet
 	part   *string  // of it, what a further line belongs to
@@ -286,7 +285,6 @@ func (l *stderrLog) Finish() error {
 	if err := l.flush(); err != nil {
 		return err
 	}
-	l.zones = l.clock.unknown
 	r := l.out.Report
 	if l.prefix != nil && !strings.ContainsRune(string(l.prefix.fields), 'c') {
 		r.Note("sessions differ by process id alone, which comes again: %%c in log_line_prefix")
@@ -294,5 +292,5 @@ func (l *stderrLog) Finish() error {
 	if r.Errors > 0 && l.prefix != nil && !strings.ContainsRune(string(l.prefix.fields), 'e') {
 		r.Lacks("the SQLSTATE of errors", "%e in log_line_prefix, or csvlog")
 	}
-	return l.summary()
+	return l.pgLog.Finish()
 }

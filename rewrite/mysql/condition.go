@@ -186,10 +186,9 @@ func alone(where ast.ExprNode) bool {
 // decided reports whether a condition is the same for all rows of src, although subqueries of these tables stand in it: MariaDB then evaluates it
 // before it looks for rows, and no part of it with AND behind (10.11.19).
 func (s *scene) decided(where ast.ExprNode, src *source, tables []*ast.TableName) bool {
-	var own outside
-	where.Accept(&own)
+	own := outside(where)
 	return !slices.ContainsFunc(walk(where).columns, func(c *ast.ColumnName) bool {
-		return src.mayOwn(c) && (c.Table.O != "" || slices.Contains(own.columns, c) || !slices.ContainsFunc(tables, func(t *ast.TableName) bool {
+		return src.mayOwn(c) && (c.Table.O != "" || slices.Contains(own, c) || !slices.ContainsFunc(tables, func(t *ast.TableName) bool {
 			rel, _ := s.resolve(t.Schema.O, t.Name.O)
 			return rel != nil && (&source{rel: rel}).column(c.Name.O) != nil
 		}))
@@ -198,34 +197,27 @@ func (s *scene) decided(where ast.ExprNode, src *source, tables []*ast.TableName
 
 // plainCondition reports whether the condition consists of parts that are known to be evaluated in their order.
 func plainCondition(e ast.ExprNode) bool {
-	if e == nil {
-		return true
-	}
-	var v plainVisitor
-	e.Accept(&v)
-	return !v.other
+	other := false
+	mysqlsyntax.Visit(e, func(n ast.Node) bool {
+		other = other || !plainNode(n)
+		return other
+	})
+	return !other
 }
 
-type plainVisitor struct{ other bool }
-
-// Enter implements ast.Visitor.
-func (v *plainVisitor) Enter(n ast.Node) (ast.Node, bool) {
+func plainNode(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ColumnNameExpr, *ast.ColumnName, *mysqlsyntax.Value, *mysqlsyntax.ParamMarker, *ast.BinaryOperationExpr, *ast.UnaryOperationExpr, *ast.ParenthesesExpr,
 		*ast.BetweenExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.RowExpr, *ast.CaseExpr, *ast.WhenClause, *ast.FuncCastExpr,
 		*ast.TimeUnitExpr, *ast.PatternRegexpExpr, *ast.PatternLikeOrIlikeExpr:
+		return true
 	case *ast.PatternInExpr:
-		v.other = v.other || n.Sel != nil || len(n.List) > listLimit
+		return n.Sel == nil && len(n.List) <= listLimit
 	case *ast.FuncCallExpr:
-		v.other = v.other || n.Schema.O != "" || !slices.Contains(plainFunctions, n.FnName.L)
-	default:
-		v.other = true
+		return n.Schema.O == "" && slices.Contains(plainFunctions, n.FnName.L)
 	}
-	return n, v.other
+	return false
 }
-
-// Leave implements ast.Visitor.
-func (v *plainVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, !v.other }
 
 // plainFunctions depend on their arguments, or are the same within a statement.
 var plainFunctions = []string{

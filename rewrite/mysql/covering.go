@@ -97,11 +97,10 @@ func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source)
 			return src.visible()
 		}
 	}
-	own := outside{}
-	n.Accept(&own)
+	own := outside(n)
 	for _, c := range all.columns {
 		sub := all.sub
-		if slices.Contains(own.columns, c) {
+		if slices.Contains(own, c) {
 			sub = 1
 		}
 		if s.owns(c, list, src, sub) && !slices.Contains(columns, c.Name.L) {
@@ -167,17 +166,14 @@ func (s *judge) holds(src *source, used []string) bool {
 	return false
 }
 
-// outside finds the columns that a query names outside of subqueries.
-type outside struct{ columns []*ast.ColumnName }
-
-// Enter implements ast.Visitor.
-func (v *outside) Enter(n ast.Node) (ast.Node, bool) {
-	if c, ok := n.(*ast.ColumnNameExpr); ok {
-		v.columns = append(v.columns, c.Name)
-	}
-	_, nested := n.(*ast.SubqueryExpr)
-	return n, nested
+// outside gives the columns that a query names outside of subqueries.
+func outside(n ast.Node) (columns []*ast.ColumnName) {
+	mysqlsyntax.Visit(n, func(n ast.Node) bool {
+		if c, ok := n.(*ast.ColumnNameExpr); ok {
+			columns = append(columns, c.Name)
+		}
+		_, nested := n.(*ast.SubqueryExpr)
+		return nested
+	})
+	return columns
 }
-
-// Leave implements ast.Visitor.
-func (v *outside) Leave(n ast.Node) (ast.Node, bool) { return n, true }

@@ -252,18 +252,8 @@ func partitions(from *ast.Join) bool {
 
 // visit calls f with n and all below it, in the order of the text.
 func visit(n ast.Node, f func(ast.Node)) {
-	if n != nil {
-		n.Accept(visitor(f))
-	}
+	mysqlsyntax.Visit(n, func(n ast.Node) bool { f(n); return false })
 }
-
-type visitor func(ast.Node)
-
-// Enter implements ast.Visitor.
-func (v visitor) Enter(n ast.Node) (ast.Node, bool) { v(n); return n, false }
-
-// Leave implements ast.Visitor.
-func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // whereOf finds the statement's only WHERE, or the one within WHERE EXISTS (...); -1 if it is not certain.
 func (s *scene) whereOf(within bool) int {

@@ -51,9 +51,7 @@ func (src *source) version(named bool) string {
 
 // resolve finds the relation that a name means; why is set if it cannot be rewritten.
 func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string) {
-	if schema == "" {
-		schema = s.session.Database
-	}
+	schema = cmp.Or(schema, s.session.Database)
 	if systemSchema(schema) {
 		return nil, ""
 	}
@@ -168,14 +166,11 @@ type finding struct {
 // walk looks for what matters in n; it does not go into other statements than n's own parts.
 func walk(n ast.Node) finding {
 	var f finding
-	if n != nil {
-		n.Accept(&f)
-	}
+	visit(n, f.enter)
 	return f
 }
 
-// Enter implements ast.Visitor.
-func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
+func (f *finding) enter(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
 		f.queries++
@@ -210,11 +205,7 @@ func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
 			f.setVar = true
 		}
 	}
-	return n, false
 }
-
-// Leave implements ast.Visitor.
-func (f *finding) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // stored reports whether one of the functions is a stored one.
 func (s *scene) callsStored(f finding) bool {

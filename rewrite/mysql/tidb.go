@@ -80,7 +80,7 @@ func (s *scene) assignedSignature(list []source, text string, e ast.ExprNode, ty
 	if e == nil || !plainCondition(e) {
 		return "", false
 	}
-	if e.Accept(&v); v.not {
+	if visit(e, v.enter); v.not {
 		return "", false
 	}
 	text = "(" + text + ")"
@@ -147,8 +147,7 @@ func (v *repeatable) operand(scale int) {
 	v.scale, v.most = min(v.scale+scale, scaleFloat), max(v.most, scale)
 }
 
-// Enter implements ast.Visitor.
-func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
+func (v *repeatable) enter(n ast.Node) {
 	switch n := n.(type) {
 	case *mysqlsyntax.ParamMarker: // it cannot stand twice in the text
 		v.not = true
@@ -166,11 +165,7 @@ func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
 			v.times = true
 		}
 	}
-	return n, v.not
 }
-
-// Leave implements ast.Visitor.
-func (v *repeatable) Leave(n ast.Node) (ast.Node, bool) { return n, !v.not }
 
 func (v *repeatable) literal(n *mysqlsyntax.Value) {
 	switch f := n.V.(type) {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,8 +23,12 @@ const showing = "it may show the hidden columns, which are ordinary ones on this
 // veil finds what must be written out in a statement. It reports whether that is certain.
 func (s *draft) veil(n ast.Node) bool {
 	v := veiler{s: s, ok: true}
-	n.Accept(&cteNames{&v.ctes})
-	n.Accept(&v)
+	visit(n, func(n ast.Node) {
+		if c, ok := n.(*ast.CommonTableExpression); ok {
+			v.ctes = append(v.ctes, c.Name.O)
+		}
+	})
+	visit(n, v.enter)
 	if insert, is := n.(*ast.InsertStmt); is {
 		v.insert(insert)
 	}
@@ -86,20 +91,6 @@ func inOrder(list []edit) []edit {
 	return list
 }
 
-// cteNames collects the names of common table expressions.
-type cteNames struct{ list *[]string }
-
-// Enter implements ast.Visitor.
-func (v *cteNames) Enter(n ast.Node) (ast.Node, bool) {
-	if c, ok := n.(*ast.CommonTableExpression); ok {
-		*v.list = append(*v.list, c.Name.O)
-	}
-	return n, false
-}
-
-// Leave implements ast.Visitor.
-func (v *cteNames) Leave(n ast.Node) (ast.Node, bool) { return n, true }
-
 type veiler struct {
 	s      *draft
 	ctes   []string
@@ -108,8 +99,7 @@ type veiler struct {
 	ok     bool
 }
 
-// Enter implements ast.Visitor.
-func (v *veiler) Enter(n ast.Node) (ast.Node, bool) {
+func (v *veiler) enter(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.ExistsSubqueryExpr: // where it has no other name, a column of the answer is named by its text
 		if sub, ok := n.Sel.(*ast.SubqueryExpr); ok {
@@ -118,15 +108,11 @@ func (v *veiler) Enter(n ast.Node) (ast.Node, bool) {
 			}
 		}
 	case *ast.SelectStmt:
-		if n.From != nil {
+		if n.From != nil && v.ok {
 			v.query(n)
 		}
 	}
-	return n, !v.ok
 }
-
-// Leave implements ast.Visitor.
-func (v *veiler) Leave(n ast.Node) (ast.Node, bool) { return n, v.ok }
 
 func (v *veiler) edit(at, cut int, add string) {
 	v.edits = append(v.edits, edit{at: at, cut: cut, add: add, check: add})
@@ -167,10 +153,7 @@ func (src *source) shows() bool {
 // fields are the client's columns of a source as SQL text, without those of skip.
 func (src *source) fields(skip []string) []string {
 	if !src.shows() {
-		ref := src.ref
-		if ref == "" {
-			ref = mysqlsyntax.Quote(src.alias)
-		}
+		ref := cmp.Or(src.ref, mysqlsyntax.Quote(src.alias))
 		return []string{ref + ".*"}
 	}
 	var out []string

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
@@ -224,28 +223,18 @@ func labelled(n *ast.SelectStmt) bool {
 		if _, ok := item.Expr.(*ast.PositionExpr); ok {
 			return true
 		}
-		bare := bareColumns{}
-		item.Expr.Accept(&bare)
-		if slices.ContainsFunc(bare.names, func(c string) bool { return mysqlsyntax.ContainsName(names, c) }) {
+		shown := false
+		mysqlsyntax.Visit(item.Expr, func(n ast.Node) bool {
+			c, ok := n.(*ast.ColumnNameExpr)
+			shown = shown || ok && c.Name.Table.O == "" && mysqlsyntax.ContainsName(names, c.Name.Name.O)
+			return shown
+		})
+		if shown {
 			return true
 		}
 	}
 	return false
 }
-
-// bareColumns collects the names of columns that have no table in front of them.
-type bareColumns struct{ names []string }
-
-// Enter implements ast.Visitor.
-func (v *bareColumns) Enter(n ast.Node) (ast.Node, bool) {
-	if c, ok := n.(*ast.ColumnNameExpr); ok && c.Name.Table.O == "" {
-		v.names = append(v.names, c.Name.Name.O)
-	}
-	return n, false
-}
-
-// Leave implements ast.Visitor.
-func (v *bareColumns) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // locking describes FOR UPDATE and the like. What waits the tokens tell, as the parser does not know all of it.
 func (d *describer) locking(info *ast.SelectLockInfo) {
@@ -267,12 +256,19 @@ func (d *describer) locking(info *ast.SelectLockInfo) {
 	}
 }
 
+// change begins the description of an UPDATE or a DELETE, whose clauses stand between two tokens.
+func (d *describer) change(ignore bool, limit *ast.Limit) (first, end int, ok bool) {
+	d.st.Ignore, d.st.Limit = ignore, limit != nil
+	if first, end = d.body(); first >= end {
+		d.st.Unaddressed("its clauses are not certain")
+	}
+	return first, end, first < end
+}
+
 func (d *describer) updateStmt(n *ast.UpdateStmt) {
 	st, t := &d.st, d.text
-	st.Ignore, st.Limit = n.IgnoreErr, n.Limit != nil
-	first, end := d.body()
-	if first >= end {
-		d.st.Unaddressed("its clauses are not certain")
+	first, end, ok := d.change(n.IgnoreErr, n.Limit)
+	if !ok {
 		return
 	}
 	list := clauses(t, first, end, "UPDATE", "SET", "WHERE", "ORDER", "LIMIT", "RETURNING")
@@ -290,10 +286,8 @@ func (d *describer) updateStmt(n *ast.UpdateStmt) {
 
 func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 	st, t := &d.st, d.text
-	st.Ignore, st.Limit = n.IgnoreErr, n.Limit != nil
-	first, end := d.body()
-	if first >= end {
-		d.st.Unaddressed("its clauses are not certain")
+	first, end, ok := d.change(n.IgnoreErr, n.Limit)
+	if !ok {
 		return
 	}
 	words := []string{"FROM", "WHERE", "ORDER", "LIMIT", "RETURNING"}

@@ -144,7 +144,7 @@ type toucher struct {
 	strange      bool // something of which it is not known what it touches
 }
 
-func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
+func (v *toucher) enter(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.TableName:
 		name := n.Name.L
@@ -163,10 +163,8 @@ func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.VariableExpr:
 		v.strange = v.strange || n.IsSystem
 	}
-	return n, false
+	return false
 }
-
-func (v *toucher) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 func (r *Reader) mentioned(t *statement.Text) (ast.StmtNode, *toucher, error) {
 	n, err := r.parser.Parse(t.SQL[t.Tokens[0].Start:t.Tokens[len(t.Tokens)-1].End], 0)
@@ -174,7 +172,7 @@ func (r *Reader) mentioned(t *statement.Text) (ast.StmtNode, *toucher, error) {
 		return nil, nil, err
 	}
 	v := &toucher{}
-	n.Accept(v)
+	mysqlsyntax.Visit(n, v.enter)
 	return n, v, nil
 }
 

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -218,8 +219,38 @@ func (u *uses) expr(e ast.ExprNode, c statement.Around) {
 	}
 }
 
+// visit finds the queries within expressions, and the names within other statements. target says that names are those of tables that a definition is about.
 func (u *uses) visit(n ast.Node, c statement.Around, target bool) {
-	n.Accept(&useVisitor{u, c, target})
+	mysqlsyntax.Visit(n, func(n ast.Node) (over bool) {
+		switch n := n.(type) {
+		case *ast.SubqueryExpr:
+			u.sub = true
+			u.query(n.Query, c.Inner(statement.PlaceSubquery))
+			return true
+		case *ast.SelectStmt, *ast.SetOprStmt: // of a definition
+			u.sub = true
+			u.query(n, c.Inner(statement.PlaceSelect))
+			return true
+		case *ast.ColumnOption: // its reference is not walked through
+			if n.Refer != nil && n.Refer.Table != nil {
+				u.mention(n.Refer.Table, "", c, statement.TableUse{})
+			}
+		case *ast.ReferenceDef:
+			if n.Table != nil {
+				u.mention(n.Table, "", c, statement.TableUse{})
+			}
+			return true
+		case *ast.LockTablesStmt:
+			for _, t := range n.TableLocks {
+				u.mention(t.Table, "", c, statement.TableUse{})
+			}
+			return true
+		case *ast.TableName:
+			u.mention(n, "", c, statement.TableUse{Target: target})
+			return true
+		}
+		return false
+	})
 }
 
 // from goes through table references. A lock is not on what subqueries read (MySQL manual, "Locking Reads").
@@ -244,10 +275,7 @@ func (u *uses) source(n ast.ResultSetNode, c statement.Around, lock *ast.SelectL
 	case *ast.TableSource:
 		switch src := n.Source.(type) {
 		case *ast.TableName:
-			ref := n.AsName.O
-			if ref == "" {
-				ref = src.Name.O
-			}
+			ref := cmp.Or(n.AsName.O, src.Name.O)
 			u.mention(src, n.AsName.O, c, statement.TableUse{Read: true, Lock: lockOn(lock, ref)})
 		case *ast.Join:
 			u.source(src, c, lock)
@@ -287,45 +315,3 @@ func strength(t ast.SelectLockType) statement.Lock {
 	}
 	return statement.LockUpdate
 }
-
-// useVisitor finds the queries within expressions, and the names within other statements.
-type useVisitor struct {
-	u      *uses
-	c      statement.Around
-	target bool // names are those of tables that a definition is about
-}
-
-// Enter implements ast.Visitor.
-func (v *useVisitor) Enter(n ast.Node) (ast.Node, bool) {
-	switch n := n.(type) {
-	case *ast.SubqueryExpr:
-		v.u.sub = true
-		v.u.query(n.Query, v.c.Inner(statement.PlaceSubquery))
-		return n, true
-	case *ast.SelectStmt, *ast.SetOprStmt: // of a definition
-		v.u.sub = true
-		v.u.query(n, v.c.Inner(statement.PlaceSelect))
-		return n, true
-	case *ast.ColumnOption: // its reference is not walked through
-		if n.Refer != nil && n.Refer.Table != nil {
-			v.u.mention(n.Refer.Table, "", v.c, statement.TableUse{})
-		}
-	case *ast.ReferenceDef:
-		if n.Table != nil {
-			v.u.mention(n.Table, "", v.c, statement.TableUse{})
-		}
-		return n, true
-	case *ast.LockTablesStmt:
-		for _, t := range n.TableLocks {
-			v.u.mention(t.Table, "", v.c, statement.TableUse{})
-		}
-		return n, true
-	case *ast.TableName:
-		v.u.mention(n, "", v.c, statement.TableUse{Target: v.target})
-		return n, true
-	}
-	return n, false
-}
-
-// Leave implements ast.Visitor.
-func (v *useVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }

@@ -58,7 +58,7 @@ func steady(name string) bool {
 // vary says why a statement may give another result another time.
 func vary(n ast.StmtNode, st *statement.Statement) {
 	v := &varyVisitor{st: st}
-	n.Accept(v)
+	mysqlsyntax.Visit(n, v.enter)
 	st.Volatile = statement.Reasons(v.whys)
 }
 
@@ -79,44 +79,29 @@ func (v *varyVisitor) several(n *ast.UpdateStmt) {
 		return
 	}
 	for _, a := range n.List {
-		read := &reads{column: a.Column}
+		found := false
+		look := func(n ast.Node) bool { // without a table's name in front of it, a column may be any table's
+			if n, ok := n.(*ast.ColumnNameExpr); ok && n.Name.Name.L == a.Column.Name.L {
+				found = found || n.Name.Table.L == "" || a.Column.Table.L == "" || n.Name.Table.L == a.Column.Table.L
+			}
+			return found
+		}
 		for _, other := range n.List {
 			if other != a {
-				other.Expr.Accept(read)
+				mysqlsyntax.Visit(other.Expr, look)
 			}
 		}
 		if n.TableRefs != nil {
-			n.TableRefs.Accept(read)
+			mysqlsyntax.Visit(n.TableRefs, look)
 		}
-		if n.Where != nil {
-			n.Where.Accept(read)
-		}
-		if read.found {
+		if mysqlsyntax.Visit(n.Where, look); found {
 			v.add("an UPDATE of several tables that reads a column which it assigns")
 			return
 		}
 	}
 }
 
-// reads looks for a column in expressions. Without a table's name in front of it, it may be any table's.
-type reads struct {
-	column *ast.ColumnName
-	found  bool
-}
-
-// Enter implements ast.Visitor.
-func (r *reads) Enter(n ast.Node) (ast.Node, bool) {
-	if n, ok := n.(*ast.ColumnNameExpr); ok && n.Name.Name.L == r.column.Name.L {
-		r.found = r.found || n.Name.Table.L == "" || r.column.Table.L == "" || n.Name.Table.L == r.column.Table.L
-	}
-	return n, false
-}
-
-// Leave implements ast.Visitor.
-func (r *reads) Leave(n ast.Node) (ast.Node, bool) { return n, true }
-
-// Enter implements ast.Visitor.
-func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
+func (v *varyVisitor) enter(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncCallExpr:
 		v.call(n)
@@ -157,11 +142,8 @@ func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
 	case *mysqlsyntax.ParamMarker:
 		v.st.Parameters++
 	}
-	return n, false
+	return false
 }
-
-// Leave implements ast.Visitor.
-func (v *varyVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // orderedWindows are the window functions that show an order; the ranks are equal without one.
 var orderedWindows = statement.Names("row_number first_value last_value lag lead nth_value ntile")
@@ -198,19 +180,18 @@ type own struct {
 func walkOwn(n *ast.SelectStmt) *own {
 	v := &own{}
 	if n.Fields != nil {
-		n.Fields.Accept(v)
+		mysqlsyntax.Visit(n.Fields, v.enter)
 	}
 	if n.OrderBy != nil {
-		n.OrderBy.Accept(v)
+		mysqlsyntax.Visit(n.OrderBy, v.enter)
 	}
 	return v
 }
 
-// Enter implements ast.Visitor.
-func (v *own) Enter(n ast.Node) (ast.Node, bool) {
+func (v *own) enter(n ast.Node) (over bool) {
 	switch n := n.(type) {
 	case *ast.SubqueryExpr:
-		return n, true
+		return true
 	case *ast.AggregateFuncExpr:
 		v.aggregate = true
 	case *ast.WindowFuncExpr:
@@ -222,8 +203,5 @@ func (v *own) Enter(n ast.Node) (ast.Node, bool) {
 			v.strange = name
 		}
 	}
-	return n, false
+	return false
 }
-
-// Leave implements ast.Visitor.
-func (v *own) Leave(n ast.Node) (ast.Node, bool) { return n, true }

@@ -117,6 +117,21 @@ func (n *ParamMarker) Accept(v ast.Visitor) (ast.Node, bool) {
 	return v.Leave(m)
 }
 
+// Visit calls enter with n and what is below it, in the order of the text. What is below a node of which enter says so is passed over.
+func Visit(n ast.Node, enter func(ast.Node) (over bool)) {
+	if n != nil {
+		n.Accept(visitor(enter))
+	}
+}
+
+type visitor func(ast.Node) bool
+
+// Enter implements ast.Visitor.
+func (v visitor) Enter(n ast.Node) (ast.Node, bool) { return n, v(n) }
+
+// Leave implements ast.Visitor.
+func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
 // What bounds the time that the parser takes for a text: it is half a microsecond a token, and for joins and strings in a row it is
 // quadratic. A tree that is walked by recursion is no deeper than the text has tokens.
 const (

@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -320,9 +321,7 @@ func (s *Statement) Addressed(exprs string) (string, bool) {
 
 // Unaddressed says why there is no query that Addressed could make. The first reason counts.
 func (s *Statement) Unaddressed(why string) {
-	if s.Addressing.Why == "" {
-		s.Addressing.Why = why
-	}
+	s.Addressing.Why = cmp.Or(s.Addressing.Why, why)
 }
 
 // NotParsed makes s a statement of which nothing but the text, and what its leading words tell, is known.
@@ -356,6 +355,16 @@ func (s *Statement) Cut() (rows int, ok bool) {
 	}
 	rows, err := strconv.Atoi(m[1] + m[2])
 	return rows, err == nil
+}
+
+// Whole gives a key of which has names all columns: no two rows are alike in them. nil: there is none.
+func Whole(keys [][]string, has func(column string) bool) []string {
+	for _, key := range keys {
+		if len(key) > 0 && !slices.ContainsFunc(key, func(column string) bool { return !has(column) }) {
+			return key
+		}
+	}
+	return nil
 }
 
 // Fix notes a column in Fixed.

@@ -206,12 +206,7 @@ func (k Keys) same(row, b aim) bool {
 
 // of gives the columns of a unique key that an aim fixes; nil: it fixes none.
 func (k Keys) of(a aim) []string {
-	for _, key := range k[a.table] {
-		if !slices.ContainsFunc(key, func(column string) bool { _, ok := a.keys[column]; return !ok }) {
-			return key
-		}
-	}
-	return nil
+	return statement.Whole(k[a.table], func(column string) bool { _, ok := a.keys[column]; return ok })
 }
 
 // changes is what a transaction does to the row, whether it came to that or not.

@@ -95,7 +95,5 @@ func Alike(units []*Unit, d lex.Dialect) bool {
 
 // Within reports whether one of a table's keys has no columns but some of these: no two rows can be alike in all of them already.
 func (k Keys) Within(table string, columns []string) bool {
-	return slices.ContainsFunc(k[strings.ToLower(table)], func(key []string) bool {
-		return !slices.ContainsFunc(key, func(c string) bool { return !slices.Contains(columns, strings.ToLower(c)) })
-	})
+	return statement.Whole(k[strings.ToLower(table)], func(c string) bool { return slices.Contains(columns, strings.ToLower(c)) }) != nil
 }

@@ -117,9 +117,7 @@ func (m *Masks) single(x *statement.Statement, tables []answer.Table) bool {
 		number, ok := x.Fixed[column]
 		return ok && (!number || at >= 0 && slices.ContainsFunc(tables[at].Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, column) && numeric.MatchString(c.Type) }))
 	}
-	return slices.ContainsFunc(m.keys[strings.ToLower(name)], func(key []string) bool {
-		return !slices.ContainsFunc(key, func(column string) bool { return !fixed(column) })
-	})
+	return statement.Whole(m.keys[strings.ToLower(name)], fixed) != nil
 }
 
 // causes takes the reasons apart why a statement is volatile, clocks left aside.

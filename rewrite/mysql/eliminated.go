@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -85,9 +86,9 @@ func unique(on ast.ExprNode, src *source) bool {
 		return false
 	}
 	var fixed []string
-	fix := func(l, r ast.ExprNode) {
+	equalities(on, func(op opcode.Op, l, r ast.ExprNode) {
 		c, ok := l.(*ast.ColumnNameExpr)
-		if !ok || !src.mayOwn(c.Name) || slices.ContainsFunc(walk(r).columns, src.mayOwn) {
+		if !ok || op != opcode.EQ || !src.mayOwn(c.Name) || slices.ContainsFunc(walk(r).columns, src.mayOwn) {
 			return
 		}
 		key, isKey := src.column(c.Name.Name.O), false
@@ -105,27 +106,8 @@ func unique(on ast.ExprNode, src *source) bool {
 		if isKey {
 			fixed = append(fixed, key.Name)
 		}
-	}
-	var look func(ast.ExprNode)
-	look = func(e ast.ExprNode) {
-		switch e := e.(type) {
-		case *ast.ParenthesesExpr:
-			look(e.Expr)
-		case *ast.BinaryOperationExpr:
-			switch e.Op {
-			case opcode.LogicAnd:
-				look(e.L)
-				look(e.R)
-			case opcode.EQ:
-				fix(e.L, e.R)
-				fix(e.R, e.L)
-			}
-		}
-	}
-	look(on)
-	return slices.ContainsFunc(src.rel.Unique, func(key []string) bool {
-		return len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !mysqlsyntax.ContainsName(fixed, c) })
 	})
+	return statement.Whole(src.rel.Unique, func(c string) bool { return mysqlsyntax.ContainsName(fixed, c) }) != nil
 }
 
 // mixes reports whether a query joins tables by equating the first column of an index, a text, with a number or a time. Of a view

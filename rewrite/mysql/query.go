@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -479,33 +480,29 @@ func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]s
 // equates is point, as far as the values that are equated with columns are accepted.
 func (s *judge) equates(where ast.ExprNode, list []source, src *source, keys [][]string, accepted func(column string, value ast.ExprNode) bool) bool {
 	var fixed []string
-	fix := func(l, r ast.ExprNode) {
+	equalities(where, func(_ opcode.Op, l, r ast.ExprNode) {
 		if c := s.equated(l, r, list, src); c != "" && accepted(c, r) {
 			fixed = append(fixed, c)
 		}
-	}
-	var look func(ast.ExprNode)
-	look = func(e ast.ExprNode) {
-		switch e := e.(type) {
-		case *ast.ParenthesesExpr:
-			look(e.Expr)
-		case *ast.BinaryOperationExpr:
-			switch e.Op.String() {
-			case "and":
-				look(e.L)
-				look(e.R)
-			case "eq", "nulleq":
-				fix(e.L, e.R)
-				fix(e.R, e.L)
-			}
+	})
+	return statement.Whole(keys, func(c string) bool { return mysqlsyntax.ContainsName(fixed, c) }) != nil
+}
+
+// equalities calls each with the operands of all equalities that a condition asks for, from either side. op is EQ or NullEQ.
+func equalities(e ast.ExprNode, each func(op opcode.Op, l, r ast.ExprNode)) {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		equalities(e.Expr, each)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd:
+			equalities(e.L, each)
+			equalities(e.R, each)
+		case opcode.EQ, opcode.NullEQ:
+			each(e.Op, e.L, e.R)
+			each(e.Op, e.R, e.L)
 		}
 	}
-	if where != nil {
-		look(where)
-	}
-	return slices.ContainsFunc(keys, func(k []string) bool {
-		return len(k) > 0 && !slices.ContainsFunc(k, func(c string) bool { return !mysqlsyntax.ContainsName(fixed, c) })
-	})
 }
 
 // equated gives the column of src that l is, if r is a literal, a parameter or a variable; else nothing.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -189,9 +190,7 @@ func (x *judge) mayBeUnique(n *nullable) bool {
 	if rel == nil || n.fuzzy {
 		return true
 	}
-	return slices.ContainsFunc(rel.Unique, func(columns []string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return c != "" && !x.mentioned(n, c) })
-	})
+	return statement.Whole(rel.Unique, func(c string) bool { return c == "" || x.mentioned(n, c) }) != nil
 }
 
 // mentioned reports whether the condition of a table's own join names a column of it.
@@ -235,9 +234,7 @@ func (x *judge) unique(n *nullable, s *pg.SelectStmt) bool {
 		}
 	}
 	look(n.join.Quals)
-	return slices.ContainsFunc(rel.Unique, func(columns []string) bool {
-		return len(columns) > 0 && !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(equated, c) })
-	})
+	return statement.Whole(rel.Unique, func(c string) bool { return slices.Contains(equated, c) }) != nil
 }
 
 // attribute is the column that an expression is, of the one table of a list that has it.

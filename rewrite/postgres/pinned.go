@@ -1,10 +1,11 @@
 package postgres
 
 import (
-	"slices"
+	"cmp"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -12,15 +13,5 @@ import (
 // so that at most one row, known beforehand, can match.
 func pinned(where *pg.Node, s source) bool {
 	fixed := pgsyntax.Fixed(where, s.ref)
-	return slices.ContainsFunc(s.rel.Unique, func(u []string) bool {
-		for _, c := range u {
-			if s.cols[c] != "" {
-				c = s.cols[c]
-			}
-			if c == "" || !fixed[c] {
-				return false
-			}
-		}
-		return len(u) > 0
-	})
+	return statement.Whole(s.rel.Unique, func(c string) bool { c = cmp.Or(s.cols[c], c); return c != "" && fixed[c] }) != nil
 }

@@ -5,6 +5,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -68,10 +69,8 @@ func (x *scene) orderedBy(s *pg.SelectStmt, src source) (columns []string, ok bo
 // noTies reports whether no two rows that WHERE lets pass are alike in these columns.
 func (x *judge) noTies(s *pg.SelectStmt, src source, order []string) bool {
 	fixed := x.fixed(s, src, true)
-	covers := func(u []string, ordered bool) bool {
-		return len(u) > 0 && !slices.ContainsFunc(u, func(c string) bool { return c == "" || !fixed[c] && !(ordered && slices.Contains(order, c)) })
-	}
-	return covers(keyColumns(src.rel), true) || slices.ContainsFunc(src.rel.Unique, func(u []string) bool { return covers(u, false) })
+	return statement.Whole([][]string{keyColumns(src.rel)}, func(c string) bool { return c != "" && (fixed[c] || slices.Contains(order, c)) }) != nil ||
+		statement.Whole(src.rel.Unique, func(c string) bool { return c != "" && fixed[c] }) != nil
 }
 
 // fixed are the columns that a condition fixes by equality with constants or parameters, and if around also with columns of the query around it.

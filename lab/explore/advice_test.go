@@ -127,7 +127,7 @@ func TestPreempted(t *testing.T) {
 			}
 			next[st.Step.Session]++
 		}
-		if slices.Contains(seen, p.String()) || switches(p) < 3 || len(p.Steps) != 9 {
+		if slices.Contains(seen, p.String()) || p.Switches() < 3 || len(p.Steps) != 9 {
 			t.Errorf("%s comes twice, is serial, or lacks steps", p)
 		}
 		seen = append(seen, p.String())

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -232,9 +233,7 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 		for i, lane := range k.lanes {
 			list, m := lane.Recompute(answers[i], k.e.r.dialect())
 			next = append(next, list)
-			if mark == "" {
-				mark = m
-			}
+			mark = cmp.Or(mark, m)
 		}
 		if slices.EqualFunc(texts, next, func(a, b []string) bool { return slices.Equal(a, b) }) {
 			k.settled = texts
@@ -249,11 +248,11 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 // and decides where they do not.
 func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
 	thorough := k.panel != nil && k.panel.Executes() || k.e.r.wanted != nil
-	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && !thorough {
+	if p.Switches() == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && !thorough {
 		return nil // it is a serial order itself
 	}
 	spec, perm := k.with(texts, p)
-	w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
+	w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: p.Switches(), steps: len(p.Steps)}
 	j, err := k.values(ctx, spec, texts, result, k.masks, true)
 	if err != nil {
 		return err
@@ -394,13 +393,4 @@ func (k *combination) oneByOne(ctx context.Context, texts [][]string, order []in
 		texts = named
 	}
 	return r, spec, nil
-}
-
-func switches(p *scenario.Permutation) (n int) {
-	for i := 1; i < len(p.Steps); i++ {
-		if p.Steps[i].Step.Session != p.Steps[i-1].Step.Session {
-			n++
-		}
-	}
-	return n
 }

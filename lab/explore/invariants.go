@@ -147,7 +147,7 @@ func (k *combination) broke(ctx context.Context, p *scenario.Permutation, result
 			}
 			k.blamed[number] = serial
 		}
-		w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: p.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), shape: k.g.Shape, Runs: 1,
+		w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: p.String(), Mark: mark, switches: p.Switches(), steps: len(p.Steps), shape: k.g.Shape, Runs: 1,
 			Found: []string{brokenName}, Invariant: result.Invariants[number].String(), Serial: serial, oracles: []string{"none"}, Why: []string{why}}
 		list = append(list, w)
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -81,9 +82,7 @@ func (o *Outcome) add(p *Outcome) {
 	if o.Maybe == nil {
 		o.Maybe = p.Maybe
 	}
-	if o.Untried == "" {
-		o.Untried = p.Untried
-	}
+	o.Untried = cmp.Or(o.Untried, p.Untried)
 }
 
 // Limits of a trial.
@@ -152,7 +151,7 @@ func (k *combination) unlike(copied bool) string {
 // trials gives the interleavings to execute: one of each class of those that cannot differ, the serial ones left out; or those with few
 // switches, if there are more than most. all reports whether that leaves none out.
 func (k *combination) trials(most int) (orders []*scenario.Permutation, all bool) {
-	serialOrder := func(p *scenario.Permutation) bool { return switches(p) < len(k.spec.Sessions) }
+	serialOrder := func(p *scenario.Permutation) bool { return p.Switches() < len(k.spec.Sessions) }
 	all = true
 	for p := range k.spec.Orders(scenario.Mode{Kind: scenario.KindAll}, scenario.Choice{Independent: panel.Independence(k.spec, k.e.r.instance.Engine, k.level)}) {
 		if serialOrder(p) {
@@ -167,7 +166,7 @@ func (k *combination) trials(most int) (orders []*scenario.Permutation, all bool
 	if !all {
 		orders = preempted(k.spec, most)
 	}
-	slices.SortStableFunc(orders, func(a, b *scenario.Permutation) int { return switches(a) - switches(b) })
+	slices.SortStableFunc(orders, func(a, b *scenario.Permutation) int { return a.Switches() - b.Switches() })
 	return orders, all
 }
 
@@ -185,7 +184,7 @@ func preempted(spec *scenario.Spec, most int) (orders []*scenario.Permutation) {
 					p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
 				}
 			}
-			if ok && len(orders) < most && switches(p) >= len(spec.Sessions) && !seen[p.String()] {
+			if ok && len(orders) < most && p.Switches() >= len(spec.Sessions) && !seen[p.String()] {
 				seen[p.String()] = true
 				orders = append(orders, p)
 			}
@@ -253,7 +252,7 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 // compare asks whether an interleaving was serializable, and counts it if it was not.
 func (k *combination) compare(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, mark string, o *Outcome, show bool) (err error) {
 	spec, perm := k.with(texts, p)
-	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), Runs: 1}
+	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: p.Switches(), steps: len(p.Steps), Runs: 1}
 	j, masks := serial.Judgement{}, k.masks
 	times := 2 // the second execution tells which values the server makes
 	if show && o.Shown == nil {

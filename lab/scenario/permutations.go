@@ -93,6 +93,16 @@ type Choice struct {
 	Intn func(n int) int
 }
 
+// Switches counts how often the permutation goes from one session to another.
+func (p *Permutation) Switches() (n int) {
+	for i := 1; i < len(p.Steps); i++ {
+		if p.Steps[i].Step.Session != p.Steps[i-1].Step.Session {
+			n++
+		}
+	}
+	return n
+}
+
 // Orders gives the orders in which the spec's steps are to be submitted. Orders that are not listed have no markers.
 // What is yielded belongs to the caller.
 //

@@ -48,21 +48,11 @@ func (k *breaks) note(p *scenario.Permutation, r *lab.Result) (texts []string, e
 			k.list[i] = b
 		}
 		b.Broken++
-		if n := switches(p); b.Broken == 1 || n < b.switches {
+		if n := p.Switches(); b.Broken == 1 || n < b.switches {
 			b.Shortest, b.Result, b.switches = p.String(), why, n
 		}
 	}
 	return texts, nil
-}
-
-// switches counts how often a permutation goes from one session to another.
-func switches(p *scenario.Permutation) (n int) {
-	for i := 1; i < len(p.Steps); i++ {
-		if p.Steps[i].Step.Session != p.Steps[i-1].Step.Session {
-			n++
-		}
-	}
-	return n
 }
 
 // blame executes the sessions one after the other, in every order: what breaks then as well is not the interleaving's fault.

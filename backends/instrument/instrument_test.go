@@ -491,6 +491,12 @@ func TestWholeServerAndPasswordApart(t *testing.T) {
 	if len(db.Tables) != 1 || db.Tables[0].String() != d.Name+".t" {
 		t.Errorf("got tables %v", db.Tables)
 	}
+	for _, scheme := range []string{"mysql", "mariadb"} { // the server decides which product it is, and not the URL
+		db := open(t, fmt.Sprintf("%s://%s@%s/", scheme, s.User, s.Address()), instrument.Options{Password: s.Password})
+		if db.Engine.Name != s.Engine || db.Engine.Title != "MariaDB" {
+			t.Errorf("%s://: %s %s", scheme, db.Engine.Title, db.Version)
+		}
+	}
 	for _, table := range open(t, url, instrument.Options{Password: s.Password}).Tables {
 		if table.Schema == "mysql" || table.Schema == "sys" {
 			t.Errorf("a table of the server's own is listed: %s", table)

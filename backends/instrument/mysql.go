@@ -17,6 +17,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"wirecheck/backends"
 	"wirecheck/backends/mysql"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
@@ -115,7 +116,11 @@ func (s *mysqlServer) setUp(ctx context.Context, db *Database) error {
 	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), CONNECTION_ID()").Scan(&db.Version, &s.id); err != nil {
 		return err
 	}
-	if s.flavor = dialect.FlavorOf(db.Version); s.flavor != dialect.TiDB { // not each version of it knows of a binary log
+	s.flavor = dialect.FlavorOf(db.Version)
+	if db.Engine, err = backends.ByName(string(s.flavor)); err != nil { // mysql:// also stands before MariaDB and TiDB
+		return err
+	}
+	if s.flavor != dialect.TiDB { // not each version of it knows of a binary log
 		if err := conn.QueryRowContext(ctx, "SELECT @@log_bin").Scan(&s.binlog); err != nil {
 			return err
 		}

@@ -74,10 +74,6 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			o.Requests, o.Auto, o.Judging = unit.unit == unitRequest, unit.unit == configs.Units[0], c.judging()
 			a, err := explore.Advise(cmd.Context(), args[0], o, budget)
 			c.clearProgress()
-			if errors.Is(err, explore.ErrEmpty) {
-				fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
-				return exitUnknown
-			}
 			if a == nil {
 				return err
 			}
@@ -85,31 +81,16 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			if e := c.people(write); e != nil {
 				return fmt.Errorf("write the advice: %w", e)
 			}
-			switch {
-			case err != nil:
-				return err
-			case a.Found():
-				return exitFound
-			case a.Undecided != "":
-				return exitUnknown
-			}
-			return nil
+			return concluded(err, a.Found(), a.Undecided)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Engine, "engine", "", "where to execute: a name (private server) or a URL (default: a private server of the trace's product)")
-	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
 	origin.flags(flags, &o)
-	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
-	flags.StringVar(&o.Database, "database", "", "database of the trace to replay (default: the one with the most statements)")
-	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
 	flags.DurationVar(&budget, "budget", 10*time.Minute, "how long advise may take; it prints what it has not tried")
 	unit.flag(flags)
 	fleet.flags(flags)
 	invariantFlag(flags, &invariants, "each interleaving")
-	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show what goes wrong, and the whole report")
-	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
 	return cmd
 }
 

@@ -44,10 +44,17 @@ func judged(findings []oracle.Finding, seen isolation.Coverage, unit string, lea
 
 // status is the exit status of a result: what is only possible counts as nothing found.
 func status(r report.Result) error {
+	return concluded(nil, slices.ContainsFunc(r.Findings, func(f oracle.Finding) bool { return f.Kind != oracle.KindUnknown }), r.Undecided)
+}
+
+// concluded is the exit status of a command that has written its report. err is what went wrong behind that.
+func concluded(err error, found bool, undecided string) error {
 	switch {
-	case slices.ContainsFunc(r.Findings, func(f oracle.Finding) bool { return f.Kind != oracle.KindUnknown }):
+	case err != nil:
+		return err
+	case found:
 		return exitFound
-	case r.Undecided != "":
+	case undecided != "":
 		return exitUnknown
 	}
 	return nil

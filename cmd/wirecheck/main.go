@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/internal/spool"
+	"wirecheck/lab/explore"
 )
 
 func main() {
@@ -73,6 +74,9 @@ func execute(ctx context.Context, cmd *cobra.Command, stderr io.Writer) exitStat
 		say(stderr, "wirecheck: interrupted")
 	default:
 		say(stderr, "wirecheck: %v", valueMeant(ran, err))
+		if errors.Is(err, explore.ErrEmpty) {
+			return exitUnknown
+		}
 	}
 	return exitFailed
 }

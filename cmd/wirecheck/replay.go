@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,16 +93,11 @@ print what is known by then.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the trace's product)")
-	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
 	origin.flags(flags, &o)
-	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
 	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
 	flags.Float64Var(&o.Speed, "speed", 0, "speed of the trace's clock: 1 as recorded, 2 twice as fast, 0 no clock")
 	flags.StringSliceVar(&o.Only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
 	flags.StringVar(&f.until, "until", "", "leave out what began at this time or later: "+timeForms)
-	flags.StringVar(&o.Database, "database", "", "database of the trace to replay (default: the one with the most statements)")
-	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
 	flags.StringVar(&o.Oracles, "oracle", panel.IsolationName, "oracles that judge: "+panel.OracleNames()+", all, none")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
@@ -113,9 +107,7 @@ print what is known by then.`,
 	flags.StringArrayVar(&whatIf, "what-if", nil, "replay it as it was and also so: level=LEVEL, setting=NAME=VALUE, engine=ENGINE, several with commas between; repeatable")
 	leastFlag(flags, &o.MinCoverage)
 	invariantFlag(flags, &invariants, "the replay and each interleaving")
-	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
-	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
 	flags.StringVar(&o.Tables, "tables", "", "write the final tables of the replay to this file, rows in canonical order")
 	flags.StringVar(&o.Compare, "compare", "", "compare the final tables with this dump of the database after the last statement")
 	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the trace's")
@@ -177,10 +169,6 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 	}
 	r, err := explore.Run(ctx, path, o)
 	c.clearProgress()
-	if errors.Is(err, explore.ErrEmpty) {
-		fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
-		return exitUnknown
-	}
 	if r == nil {
 		return err
 	}
@@ -191,13 +179,5 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 	if e := c.people(write); e != nil {
 		return fmt.Errorf("write the report: %w", e)
 	}
-	switch {
-	case err != nil:
-		return err // of what had to be taken away behind the replay
-	case r.Found() || failDiverged && r.Diverged():
-		return exitFound
-	case r.Undecided != "":
-		return exitUnknown
-	}
-	return nil
+	return concluded(err, r.Found() || failDiverged && r.Diverged(), r.Undecided) // err is of what had to be taken away behind the replay
 }

@@ -24,23 +24,11 @@ func runWhatIf(ctx context.Context, c *common, o explore.Options, path string, t
 	o.Judging = c.judging()
 	r, err := explore.WhatIf(ctx, path, o, variants)
 	c.clearProgress()
-	if errors.Is(err, explore.ErrEmpty) {
-		fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
-		return exitUnknown
-	}
 	if r == nil || len(r.Runs) == 0 {
 		return err
 	}
 	if e := c.people(c.form(r)); e != nil {
 		return errors.Join(err, fmt.Errorf("write the comparison: %w", e))
 	}
-	switch {
-	case err != nil:
-		return err
-	case r.Found():
-		return exitFound
-	case r.Undecided != "":
-		return exitUnknown
-	}
-	return nil
+	return concluded(err, r.Found(), r.Undecided)
 }

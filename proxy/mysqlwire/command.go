@@ -1,6 +1,8 @@
 package mysqlwire
 
 import (
+	"bytes"
+
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/rewrite"
@@ -31,11 +33,11 @@ func (o *observation) command(f frame) (quit bool, err error) {
 	case mysql.COM_CHANGE_USER, comResetConnection:
 		return false, o.reset(f)
 	case mysql.COM_INIT_DB:
-		return false, o.initDB(f)
+		return false, o.setting(f, func(b []byte) { o.settings.env.Database = string(b[1:]) })
 	case mysql.COM_FIELD_LIST:
 		return false, o.fieldList()
-	case mysql.COM_SET_OPTION:
-		return false, o.setOption(f)
+	case mysql.COM_SET_OPTION: // 0 allows several statements in a text, 1 forbids them
+		return false, o.setting(f, func(b []byte) { o.settings.env.MultiStatements = len(b) >= 3 && b[1] == 0 && b[2] == 0 })
 	case mysql.COM_PROCESS_INFO:
 		return false, o.simple(&rewrite.Plan{Text: "processlist", Verb: "other"})
 	case mysql.COM_PING:
@@ -107,42 +109,22 @@ func (o *observation) simple(plan *rewrite.Plan) error {
 	return (&answer{o: o, statements: []*sentStatement{st}}).relay()
 }
 
-// initDB relays COM_INIT_DB.
-func (o *observation) initDB(f frame) error {
-	if f.n > bufferSize { // no database has such a name
+// setting relays a command that sets something, and has it taken over if the server says OK.
+func (o *observation) setting(f frame, take func(command []byte)) error {
+	if f.n > bufferSize { // no such command is so long
 		return o.single()
 	}
 	b, err := o.client.packet(f)
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	name := string(b[1:])
+	b = bytes.Clone(b) // the answer may be read into its place
 	if err := o.server.put(0, b); err != nil {
 		return err
 	}
 	ok, err := o.singleAnswer()
 	if ok && err == nil {
-		o.settings.env.Database = name
-	}
-	return err
-}
-
-// setOption relays COM_SET_OPTION: 0 allows several statements in a text, 1 forbids them.
-func (o *observation) setOption(f frame) error {
-	if f.n > bufferSize {
-		return o.single()
-	}
-	b, err := o.client.packet(f)
-	if err != nil {
-		return o.badClient(err, "command")
-	}
-	allow := len(b) >= 3 && b[1] == 0 && b[2] == 0
-	if err := o.server.put(0, b); err != nil {
-		return err
-	}
-	ok, err := o.singleAnswer()
-	if ok && err == nil {
-		o.settings.env.MultiStatements = allow
+		take(b)
 	}
 	return err
 }

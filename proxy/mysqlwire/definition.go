@@ -61,17 +61,22 @@ func (l *link) relayDefinitions(n, hidden int, names *[][5]string) ([]byte, erro
 		if names != nil {
 			*names = append(*names, columnNames(def))
 		}
-		if i >= n-hidden {
-			continue
-		}
-		if l.wantSources {
-			l.sources = append(l.sources, sourceOf(def))
-		}
-		if err := l.toClient(def); err != nil {
+		if err := l.relayDefinition(def, i >= n-hidden); err != nil {
 			return nil, err
 		}
 	}
 	return types, nil
+}
+
+// relayDefinition relays a column definition that is not hidden.
+func (l *link) relayDefinition(def []byte, hidden bool) error {
+	if hidden {
+		return nil
+	}
+	if l.wantSources {
+		l.sources = append(l.sources, sourceOf(def))
+	}
+	return l.toClient(def)
 }
 
 // relayDefinitionList relays a list of definitions with its EOF. A list that is empty, or of which nothing is left, has
@@ -118,13 +123,7 @@ func (l *link) releaseDefinitions(held [][]byte, hidden int) ([]byte, error) {
 			return nil, fmt.Errorf("read a column definition: %w", err)
 		}
 		types = append(types, typ)
-		if i >= len(held)-hidden {
-			continue
-		}
-		if l.wantSources {
-			l.sources = append(l.sources, sourceOf(def))
-		}
-		if err := l.toClient(def); err != nil {
+		if err := l.relayDefinition(def, i >= len(held)-hidden); err != nil {
 			return nil, err
 		}
 	}

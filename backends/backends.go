@@ -3,6 +3,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -39,9 +40,7 @@ func ByName(name string) (engine.Descriptor, error) {
 		if f.Name == version {
 			start := d.Start
 			d.Start = func(ctx context.Context, o engine.Options) (*engine.Server, error) {
-				if o.Bin == "" {
-					o.Bin = f.Bin
-				}
+				o.Bin = cmp.Or(o.Bin, f.Bin)
 				return start(ctx, o)
 			}
 			return d, nil

@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +138,7 @@ func At(raw string) (*Instance, error) {
 // connect connects to the target's database, or to the one that is always there.
 func (s *Instance) connect(ctx context.Context) (engine.Conn, error) {
 	t := s.Target
-	if t.Database == "" {
-		t.Database = s.Engine.Lab.Maintenance
-	}
+	t.Database = cmp.Or(t.Database, s.Engine.Lab.Maintenance)
 	return s.Engine.Connect(ctx, t)
 }
 

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -136,10 +137,7 @@ func (s *source) walk(p *problems, node ast.Node, as reflect.Type, at string) {
 
 // key names the file's top for people.
 func (s *source) key(at string) string {
-	if at == "" {
-		return "the file"
-	}
-	return at
+	return cmp.Or(at, "the file")
 }
 
 func (s *source) mapping(p *problems, values []*ast.MappingValueNode, as reflect.Type, at string) {

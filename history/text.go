@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -189,9 +190,7 @@ func statementText(e *Event, f []string) error {
 				r.Where, err = next()
 			}
 			e.Predicate, e.Reads = true, append(e.Reads, r)
-			if e.Verb == "" {
-				e.Verb = "select"
-			}
+			e.Verb = cmp.Or(e.Verb, "select")
 		case "unread":
 			e.Predicate = true
 			e.Unread, err = next()

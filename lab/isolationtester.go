@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -274,8 +275,5 @@ func (t *tester) block(o Output, what string) {
 }
 
 func severity(err *answer.Error) string {
-	if err.Severity == "" {
-		return "ERROR"
-	}
-	return err.Severity
+	return cmp.Or(err.Severity, "ERROR")
 }

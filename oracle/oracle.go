@@ -3,6 +3,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -190,10 +191,7 @@ func (f *Finding) Parties() []uint64 {
 
 // Title is the everyday name, or the class where there is none.
 func (f *Finding) Title() string {
-	if f.Name != "" {
-		return f.Name
-	}
-	return string(f.Class)
+	return cmp.Or(f.Name, string(f.Class))
 }
 
 // RowText names the edge's row for people.

@@ -8,6 +8,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = c.Listen.String()
-	}
+	c.Name = cmp.Or(c.Name, c.Listen.String())
 	def := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -251,9 +252,7 @@ func (c *Catalog) find(n Name) (k *Known, fresh bool) {
 	if e := c.known[n]; e != nil {
 		k, at = e.known, e.read
 	}
-	if at == 0 {
-		at = c.whole
-	}
+	at = cmp.Or(at, c.whole)
 	return k, at > 0 && c.changes.fresh(n, k, at)
 }
 

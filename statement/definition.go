@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -111,9 +112,7 @@ func (d *definer) table(i int) (string, int) {
 }
 
 func (d *definer) fail(why string) {
-	if d.out.Why == "" {
-		d.out.Why = why
-	}
+	d.out.Why = cmp.Or(d.out.Why, why)
 }
 
 func (d *definer) statement() {

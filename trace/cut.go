@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -121,10 +122,7 @@ func (k *Cutter) uses(product string, st *Statement) (uses, plain, known bool) {
 			names = append(names, t.Name)
 		}
 	} else {
-		sql := st.SQL
-		if st.Prepared != "" {
-			sql = st.Prepared
-		}
+		sql := cmp.Or(st.Prepared, st.SQL)
 		if names, known = k.c.Touches(product, sql); !known {
 			return true, true, false
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -98,9 +99,7 @@ type Labs struct {
 
 // OpenLabs connects as the owner of labs to come, and removes those whose owners are dead.
 func OpenLabs(ctx context.Context, d Descriptor, t Target) (*Labs, error) {
-	if t.Database == "" {
-		t.Database = d.Lab.Maintenance
-	}
+	t.Database = cmp.Or(t.Database, d.Lab.Maintenance)
 	owner, err := d.Connect(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("open labs: %w", err)

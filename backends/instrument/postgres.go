@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func openPostgres(ctx context.Context, db *Database, u *url.URL, o Options) erro
 		return err
 	}
 	db.Version, db.Name = conn.PgConn().ParameterStatus("server_version"), cfg.Database
-	if db.Name == "" {
-		db.Name = cfg.User
-	}
+	db.Name = cmp.Or(db.Name, cfg.User)
 	s := &postgresServer{conn: conn, capture: db.Capture, wait: o.LockWait}
 	if _, err := conn.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", s.wait.Milliseconds())); err != nil {
 		return errors.Join(err, s.close(ctx))

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -155,10 +156,7 @@ func typeName(kind byte, flags, charset uint16) string {
 	case protocol.MYSQL_TYPE_TINY_BLOB, protocol.MYSQL_TYPE_MEDIUM_BLOB, protocol.MYSQL_TYPE_LONG_BLOB, protocol.MYSQL_TYPE_BLOB:
 		return either(text, "text", "blob")
 	}
-	if other := typeNames[kind]; other != "" {
-		return other
-	}
-	return "unknown"
+	return cmp.Or(typeNames[kind], "unknown")
 }
 
 func either(condition bool, yes, no string) string {

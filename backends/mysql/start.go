@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -120,9 +121,7 @@ func FindProgram(dir string, names ...string) (string, error) {
 			return path, nil
 		}
 	}
-	if dir == "" {
-		dir = "PATH and /usr/sbin"
-	}
+	dir = cmp.Or(dir, "PATH and /usr/sbin")
 	return "", fmt.Errorf("no %s in %s", strings.Join(names, " or "), dir)
 }
 

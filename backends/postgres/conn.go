@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -67,9 +68,7 @@ func login(ctx context.Context, t engine.Target) (*pgconn.PgConn, error) {
 	}
 	_, address := t.Address()
 	cfg.Host, cfg.Port = t.Host, uint16(t.Port)
-	if cfg.Host == "" {
-		cfg.Host = t.Socket
-	}
+	cfg.Host = cmp.Or(cfg.Host, t.Socket)
 	cfg.User, cfg.Password, cfg.Database = t.User, t.Password, t.Database
 	cfg.TLSConfig, cfg.Fallbacks = t.TLS, nil
 	cfg.RuntimeParams = map[string]string{}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,9 +41,7 @@ func schema(ctx context.Context, t engine.Target) (io.ReadCloser, error) {
 		return nil, err
 	}
 	host, env := t.Host, []string{"PGPASSWORD=" + t.Password, "PGDATABASE=" + t.Database, "PGCONNECT_TIMEOUT=10"}
-	if host == "" {
-		host = t.Socket
-	}
+	host = cmp.Or(host, t.Socket)
 	return engine.Piped(ctx, env, program, "--schema-only", "--no-owner", "--no-privileges", "--no-password",
 		"--host", host, "--port", strconv.Itoa(t.Port), "--username", t.User)
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ var errDead = errors.New("the server has ended")
 
 // start makes a folder of its own.
 func (p *process) start(ctx context.Context, o engine.Options) (*engine.Server, error) {
-	mode := o.Bin
-	if mode == "" {
-		mode = modeRollback
-	}
+	mode := cmp.Or(o.Bin, modeRollback)
 	if !slices.Contains([]string{modeRollback, modeWAL}, mode) {
 		return nil, fmt.Errorf("start sqlite server: journal mode %q: known are %s and %s", mode, modeRollback, modeWAL)
 	}

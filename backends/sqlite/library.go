@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -177,9 +178,7 @@ func (h *handle) run(statement uintptr) (r answer.Result, rc int32) {
 	for i := range r.Columns { // what is computed has no declared type
 		c := &r.Columns[i]
 		c.Numeric = kinds[i] == "integer" || kinds[i] == "real"
-		if c.Type == "" {
-			c.Type = kinds[i]
-		}
+		c.Type = cmp.Or(c.Type, kinds[i])
 	}
 	// What the library says of the last change is about the last statement that made one.
 	if library.Xsqlite3_total_changes64(h.tls, h.db) != total {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,10 +125,7 @@ func printEngines(out io.Writer, list []engineInfo) {
 		}
 		fmt.Fprintf(out, "%s\n  levels   %s (default: %s)\n", e.Title, strings.Join(e.Levels, ", "), strings.ToLower(e.Default))
 		for _, p := range e.Programs {
-			version := p.Version
-			if version == "" {
-				version = "-"
-			}
+			version := cmp.Or(p.Version, "-")
 			fmt.Fprintf(out, "  start    %-16s version %-12s in %s\n", p.Engine, version, p.Path)
 		}
 		if len(e.Programs) == 0 {

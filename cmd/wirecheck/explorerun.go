@@ -105,9 +105,7 @@ func newExplorer(ctx context.Context, c *common, cmd *cobra.Command, f *exploreF
 	}
 	_, err = control.Asleep(os.Getpid())
 	x.asleep = f.think == 0 && err == nil
-	if x.f.think == 0 {
-		x.f.think = time.Second // where nobody can see whether a process sleeps
-	}
+	x.f.think = cmp.Or(x.f.think, time.Second) // where nobody can see whether a process sleeps
 	if f.reset == "" {
 		x.copies, err = openCopies(ctx, base)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,10 +175,7 @@ func (r *instrumentReport) write(c *common, verb string) error {
 	if c.format == "json" {
 		return json.NewEncoder(c.stdout).Encode(r)
 	}
-	name := r.Database
-	if name == "" {
-		name = "all databases"
-	}
+	name := cmp.Or(r.Database, "all databases")
 	fmt.Fprintf(c.stdout, "%s %s, %s, capture %s\n", r.Engine, r.Version, name, r.Capture)
 	if r.Note != "" {
 		fmt.Fprintln(c.stdout, r.Note)

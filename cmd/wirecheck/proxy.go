@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -460,9 +461,7 @@ func (h *housekeeping) listen(ctx context.Context, rec *recorder.Recorder, gate 
 		if err != nil {
 			return nil, err
 		}
-		if pc.Name == "" {
-			pc.Name = pc.Listen.String()
-		}
+		pc.Name = cmp.Or(pc.Name, pc.Listen.String())
 		if _, taken := settings[pc.Name]; taken {
 			pc.Name = fmt.Sprintf("%s (%d)", pc.Name, i+1)
 		}

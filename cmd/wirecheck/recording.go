@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ func newRecording(config configs.Config, run string, redact *trace.Redactor, now
 			log.Warn().Uint64("in_session", session).Str("note", text).Msg("the trace has a hole")
 		},
 	}
-	if o.Rows == 0 {
-		o.Rows = -1 // none
-	}
+	o.Rows = cmp.Or(o.Rows, -1) // none
 	r, err := recorder.New(o)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w (a trace is never written over: choose a new name)", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -81,9 +82,7 @@ func importTrace(cmd *cobra.Command, c *common, formats []source.Format, files [
 		}
 		total += info.Size()
 	}
-	if o.Rows == 0 {
-		o.Rows = -1
-	}
+	o.Rows = cmp.Or(o.Rows, -1)
 	read := int64(0)
 	o.Read = func(n int64) {
 		read += n

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -96,9 +97,7 @@ type message struct {
 
 // NewPublisher starts a Publisher. The bus stays the caller's.
 func NewPublisher(b *bus.Bus, o Options) (*Publisher, error) {
-	if o.Buffer == 0 {
-		o.Buffer = DefaultBuffer
-	}
+	o.Buffer = cmp.Or(o.Buffer, DefaultBuffer)
 	js, err := jetstream.New(b.Conn(), jetstream.WithPublishAsyncTimeout(ackPatience), jetstream.WithDefaultTimeout(ackPatience))
 	if err != nil {
 		return nil, fmt.Errorf("publish to %s: %w", b.Where(), err)

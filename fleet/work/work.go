@@ -6,6 +6,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -57,9 +58,7 @@ func CheckName(name string) error {
 // Join makes the fleet of this name, or takes part in it. lease counts for who makes it; 0: Lease.
 func Join(ctx context.Context, b *bus.Bus, name string, lease time.Duration) (*Fleet, error) {
 	f := &Fleet{name: name, self: rand.Text(), conn: b.Conn(), js: b.JetStream()}
-	if lease == 0 {
-		lease = Lease
-	}
+	lease = cmp.Or(lease, Lease)
 	var err error
 	create := func(what func() error) {
 		if err == nil {

@@ -4,6 +4,7 @@ package spool
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +53,7 @@ const chunk = 4 << 10
 
 // New starts a Writer. open opens the file, in the goroutine: the opening of a named pipe waits for its reader.
 func New(open func() (io.Writer, error), o Options) *Writer {
-	if o.Most == 0 {
-		o.Most = DefaultMost
-	}
+	o.Most = cmp.Or(o.Most, DefaultMost)
 	w := &Writer{o: o, work: make(chan struct{}, 1), done: make(chan struct{}), tick: make(chan struct{}, 1)}
 	go w.run(open)
 	return w

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -176,10 +177,7 @@ func different(results map[string]outcomes) (tests []string) {
 }
 
 func (o outcomes) of(test string) string {
-	if o[test] == "" {
-		return "not run"
-	}
-	return o[test]
+	return cmp.Or(o[test], "not run")
 }
 
 func (o outcomes) count(what string) (n int) {

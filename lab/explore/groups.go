@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -373,13 +374,7 @@ func (e *explorer) judges(ctx context.Context, level product.Level, oracles []st
 
 // group runs one group; why says why it could not be judged.
 func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err error) {
-	name := g.Units[0].Level
-	if e.r.o.Level != "" {
-		name = e.r.o.Level
-	}
-	if name == "" {
-		name = e.r.instance.Engine.Default
-	}
+	name := cmp.Or(e.r.o.Level, g.Units[0].Level, e.r.instance.Engine.Default)
 	level, err := panel.FindLevel(e.r.instance.Engine, name)
 	if err != nil {
 		return "", err

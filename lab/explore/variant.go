@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,9 +209,7 @@ func (v *Variant) global(ctx context.Context, in *backends.Instance) (err error)
 // maintenance is a database of the server that is always there.
 func maintenance(in *backends.Instance) engine.Target {
 	t := in.Target
-	if t.Database == "" {
-		t.Database = in.Engine.Lab.Maintenance
-	}
+	t.Database = cmp.Or(t.Database, in.Engine.Lab.Maintenance)
 	return t
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -121,9 +122,7 @@ func (p *preparer) prepare(s *Step) {
 		s.shape = p.shape(st.SQL)
 	}
 	for _, v := range s.form {
-		if s.Volatile == "" {
-			s.Volatile = v.Volatile
-		}
+		s.Volatile = cmp.Or(s.Volatile, v.Volatile)
 		for _, t := range v.Tables {
 			if t.Kind == statement.SourceTable {
 				s.tables = append(s.tables, use{name: strings.ToLower(t.Name), write: t.Target || t.Lock != statement.LockNone})

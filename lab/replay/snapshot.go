@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,9 +205,7 @@ func (s *Snapshot) copy(ctx context.Context, in *bufio.Reader, table, columns, o
 			return flush()
 		}
 		fields := strings.Split(line, "\t")
-		if values == 0 {
-			values = len(fields)
-		}
+		values = cmp.Or(values, len(fields))
 		if len(fields) != values {
 			return fmt.Errorf("%s:%d: the row has %d values, COPY %s %d: the dump is damaged", s.name, s.line, len(fields), table, values)
 		}

@@ -179,9 +179,7 @@ func class(kinds []Kind, p []*edge) anomaly.Class {
 		case WR:
 			wr++
 		case SO:
-			if suffix == "" {
-				suffix = anomaly.SuffixProcess
-			}
+			suffix = cmp.Or(suffix, anomaly.SuffixProcess)
 		case RT:
 			suffix = anomaly.SuffixRealtime
 		}

@@ -58,12 +58,8 @@ type hub struct {
 
 // NewCenter makes a Center.
 func NewCenter(o CenterOptions) *Center {
-	if o.Keep == 0 {
-		o.Keep = DefaultKeep
-	}
-	if o.MaxTxns == 0 {
-		o.MaxTxns = DefaultPartTxns
-	}
+	o.Keep = cmp.Or(o.Keep, DefaultKeep)
+	o.MaxTxns = cmp.Or(o.MaxTxns, DefaultPartTxns)
 	return &Center{o: o, numbers: map[string]uint32{}, by: map[ID]uint32{}, hubs: map[uint64]*hub{}, parts: make([]reached, o.Parts)}
 }
 

@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"cmp"
 	"slices"
 
 	"wirecheck/history"
@@ -78,12 +79,8 @@ type more struct {
 
 // NewPart makes a Part.
 func NewPart(o PartOptions) *Part {
-	if o.Keep == 0 {
-		o.Keep = DefaultPartKeep
-	}
-	if o.MaxTxns == 0 {
-		o.MaxTxns = DefaultPartTxns
-	}
+	o.Keep = cmp.Or(o.Keep, DefaultPartKeep)
+	o.MaxTxns = cmp.Or(o.MaxTxns, DefaultPartTxns)
 	p := &Part{o: o, waiting: map[uint64][]uint32{}}
 	p.s = New(Options{Transactions: o.Transactions, Level: o.Level, MaxAccesses: o.MaxAccesses})
 	p.s.part, p.rows = p, p.s.parts[0]
@@ -132,9 +129,7 @@ func (p *Part) told(t *running) {
 func (p *Part) ended(t *running) {
 	p.told(t)
 	m := &p.more[t.number]
-	if m.end == 0 {
-		m.end = p.at
-	}
+	m.end = cmp.Or(m.end, p.at)
 	m.last = p.at
 	if m.mine && !m.listed && !p.old {
 		m.listed = true

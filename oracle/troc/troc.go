@@ -8,6 +8,7 @@
 package troc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,12 +72,8 @@ type death struct {
 
 // Check judges a schedule. The error says that the stage cannot go on.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
-	if o.Worlds == 0 {
-		o.Worlds = 64
-	}
-	if o.Waiters == 0 {
-		o.Waiters = 4
-	}
+	o.Worlds = cmp.Or(o.Worlds, 64)
+	o.Waiters = cmp.Or(o.Waiters, 4)
 	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o, judged: map[int]bool{}}
 	if why := c.undecidable(); why != "" {
 		return schedule.Verdict{Unknown: why}, nil

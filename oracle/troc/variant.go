@@ -1,6 +1,7 @@
 package troc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -29,9 +30,7 @@ func (cand *candidate) vary(name string, v variant, why string) bool {
 	if !slices.ContainsFunc(cand.variants[name], func(o variant) bool { return o.rest == v.rest && o.rel.equal(v.rel) }) {
 		cand.variants[name] = append(cand.variants[name], v)
 	}
-	if cand.perhaps == "" {
-		cand.perhaps = why
-	}
+	cand.perhaps = cmp.Or(cand.perhaps, why)
 	return true
 }
 

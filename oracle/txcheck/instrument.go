@@ -1,6 +1,7 @@
 package txcheck
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -248,10 +249,7 @@ func showsColumns(st *statement.Statement) bool {
 		return true
 	}
 	for _, t := range st.Tables {
-		name := t.Alias
-		if name == "" {
-			name = t.Name
-		}
+		name := cmp.Or(t.Alias, t.Name)
 		if name == "" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -144,9 +145,7 @@ func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *re
 func (o *Observer) server(d *database, read *postgres.Reading) rewrite.Server {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if d.horizon == 0 {
-		d.horizon = read.Server.Horizon
-	}
+	d.horizon = cmp.Or(d.horizon, read.Server.Horizon)
 	s := read.Server
 	s.Horizon = d.horizon
 	return s

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -92,10 +93,7 @@ func parameter(column string, oid uint32, v []byte, binary bool) (condition.Valu
 		}
 	}
 	kind := func(t string) string {
-		if alike[t] != "" {
-			return alike[t]
-		}
-		return t
+		return cmp.Or(alike[t], t)
 	}
 	if kind(typ) != kind(column) || len(v) > maxParameter || !utf8.Valid(v) && !binary {
 		return nil, false

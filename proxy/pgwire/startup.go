@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -32,10 +33,7 @@ type startupMessage struct {
 }
 
 func (m startupMessage) database() string {
-	if db := m.params["database"]; db != "" {
-		return db
-	}
-	return m.params["user"]
+	return cmp.Or(m.params["database"], m.params["user"])
 }
 
 // replication reports whether the session is a replication one, whose commands are not SQL (manual, 55.4).

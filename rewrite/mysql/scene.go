@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -57,9 +58,7 @@ func (s *scene) stored(function string) bool {
 }
 
 func (s *scene) qualify(schema, name string) string {
-	if schema == "" {
-		schema = s.session.Database
-	}
+	schema = cmp.Or(schema, s.session.Database)
 	if schema == "" {
 		return name
 	}

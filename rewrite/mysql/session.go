@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -103,10 +104,7 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	f := Facts{Version: v["version"], Flavor: FlavorOf(v["version"])}
 	f.Autocommit = on(v["autocommit"])
 	f.FoldNames = v["lower_case_table_names"] != "" && v["lower_case_table_names"] != "0"
-	level := v["transaction_isolation"]
-	if level == "" {
-		level = v["tx_isolation"]
-	}
+	level := cmp.Or(v["transaction_isolation"], v["tx_isolation"])
 	f.Level = describe.Level(level)
 	if f.Level == "" {
 		return Facts{}, fmt.Errorf("isolation level %q is not known", level)

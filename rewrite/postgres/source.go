@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -297,10 +298,7 @@ func (x *scene) key(s source) (expr string, hex bool) {
 		if i < 0 {
 			return "", false
 		}
-		name := c
-		if s.cols[c] != "" {
-			name = s.cols[c]
-		}
+		name := cmp.Or(s.cols[c], c)
 		e := namedBy(x, s, name)
 		typ := s.rel.Columns[i].Type
 		missing = append(missing, missingColumn{name, "NULL"})

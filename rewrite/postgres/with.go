@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -301,9 +302,7 @@ func (x *planner) addInside() {
 		x.written = append(x.written, in.written...)
 		x.plan.Predicate = x.plan.Predicate || in.plan.Predicate
 		x.plan.Asks = append(x.plan.Asks, in.plan.Asks...)
-		if x.plan.Unread == "" {
-			x.plan.Unread = in.plan.Unread
-		}
+		x.plan.Unread = cmp.Or(x.plan.Unread, in.plan.Unread)
 	}
 	x.silent = x.silent || x.unsaid && len(x.inside) > 0
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -74,9 +75,7 @@ func describe(sql string) (statement.Statement, error) {
 }
 
 func (d *describer) lose(why string) {
-	if d.lost == "" {
-		d.lost = why
-	}
+	d.lost = cmp.Or(d.lost, why)
 }
 
 func (d *describer) volatile(why string) { d.whys = append(d.whys, why) }
@@ -280,9 +279,7 @@ func (d *describer) updates(i, end int, c statement.Around) {
 			d.expressions(k.Start+1, k.End, c)
 		}
 	}
-	if st.Clauses.From == "" {
-		st.Clauses.From = target
-	}
+	st.Clauses.From = cmp.Or(st.Clauses.From, target)
 }
 
 func (d *describer) deletes(i, end int, c statement.Around) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -203,9 +204,7 @@ func (l *pgLog) interval(st *trace.Statement, at, took int64) {
 	if st.Start == 0 || st.Start+took > at {
 		st.End = max(at, st.Start+took)
 	}
-	if st.Start == 0 {
-		st.Start = at - took
-	}
+	st.Start = cmp.Or(st.Start, at-took)
 }
 
 // onlyLine is the only line of a statement, written at its end.
@@ -313,9 +312,7 @@ func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *trace.Statement, err *answe
 	}
 	s.bound = nil
 	st.Error, st.End, st.To = err, e.at, l.out.Tick()
-	if st.XID == 0 {
-		st.XID = e.xid
-	}
+	st.XID = cmp.Or(st.XID, e.xid)
 	if st.Txn == "" && !strings.HasSuffix(e.vxid, "/0") {
 		st.Txn = e.vxid
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"wirecheck/history/prose"
@@ -98,10 +99,7 @@ func (s *Sink) End(number uint64, e *trace.End) error {
 
 // Crowded tells whether so many sessions are too many, and how many of those that were seen least recently are to go.
 func (s *Sink) Crowded(n int) (drop int) {
-	most := s.Options.sessions
-	if most == 0 {
-		most = maxSessions
-	}
+	most := cmp.Or(s.Options.sessions, maxSessions)
 	if n < most {
 		return 0
 	}

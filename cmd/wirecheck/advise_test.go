@@ -271,6 +271,25 @@ func TestAdviseKeyThere(t *testing.T) {
 	}
 }
 
+// TestAdviseQueue advises on two workers who take one job after the other, and on a page's counter beside the time of its last change, which the application's
+// clock gives. Neither names a unique key. The near miss locks the job that it takes, and passes those that others have locked.
+func TestAdviseQueue(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE job (id SERIAL PRIMARY KEY, state TEXT, owner TEXT);\nCREATE TABLE page (id SERIAL PRIMARY KEY, slug TEXT, views INT, at TIMESTAMP);\n" +
+		"INSERT INTO job (state) VALUES ('new'), ('new'), ('new'), ('hot'), ('hot');\nINSERT INTO page (slug, views, at) VALUES ('home', 0, '2024-04-01 09:00:00'), ('news', 0, '2024-04-01 09:00:00');\n"
+	var requests [][]string
+	for i := range 2 {
+		requests = append(requests,
+			transaction("claim", "SELECT * FROM job WHERE state = 'new' ORDER BY id LIMIT 1", fmt.Sprintf("UPDATE job SET state = 'taken', owner = 'w%d' WHERE id = %d", i, 1+i)),
+			transaction("pass", "SELECT * FROM job WHERE state = 'hot' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", fmt.Sprintf("UPDATE job SET state = 'taken', owner = 'w%d' WHERE id = %d", i, 4+i)),
+			transaction("view", "SELECT * FROM page WHERE slug = 'home' LIMIT '1'", fmt.Sprintf("UPDATE page SET views = %d, at = '2024-05-01 10:00:00.%d' WHERE id = 1", 1+i, 1+i)))
+	}
+	expect(t, advised(t, "postgres", exitFound, schema, serially(requests...)), map[string]expectation{
+		"claim": {"lost update", "repeatable read", []string{"LIMIT 1 FOR UPDATE"}}, "pass": {"", "read committed", nil},
+		"view": {"lost update", "repeatable read", []string{"LIMIT '1' FOR UPDATE"}},
+	})
+}
+
 // TestAdviseAlike advises on coupons and their uses, both numbered from 1: the use's number is not taken for the coupon's, and the coupon used twice over two
 // transactions is found.
 func TestAdviseAlike(t *testing.T) {

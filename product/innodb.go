@@ -17,6 +17,7 @@ var innodbTraits = Traits{
 	Clustered:         Yes,         // MySQL manual, 17.6.2.1
 	CoveringLocks:     true,        // MySQL manual, 17.7.3
 	InvisibleColumns:  true,        // MySQL manual, 15.1.20.10; MariaDB manual, Invisible Columns
+	TellsNewColumns:   true,        // measured with MariaDB 10.11 and MySQL 9.7
 	UniqueDefaults:    true,        // MySQL manual, 13.6; MariaDB manual, DEFAULT
 	DuplicateError:    "1062",      // MySQL manual, ER_DUP_ENTRY
 	OneAddition:       true,        // MySQL manual, 15.1.9

@@ -61,6 +61,9 @@ type Traits struct {
 	// ClearsWarnings says that every statement that does not ask for diagnostics clears the list of warnings. Elsewhere only one that reads
 	// or writes tables does so at once.
 	ClearsWarnings bool
+	// TellsNewColumns says that the status of an answer tells whether a prepared statement has another number of columns than it had, since its tables
+	// were changed (SERVER_STATUS_METADATA_CHANGED).
+	TellsNewColumns bool
 	// CatalogApart says that reading information_schema neither opens a transaction nor takes the snapshot of the one that is open, and leaves no
 	// lock in it.
 	CatalogApart bool

@@ -36,6 +36,8 @@ type answer struct {
 	// text can be sent instead.
 	hold             func(*rewrite.Plan, *history.ServerError) bool
 	held             bool   // hold said yes
+	another          bool   // the client had the columns of another form of the statement before,
+	reshaped         bool   // and of another number
 	from             byte   // the sequence number of the first packet of the present result
 	shown, concealed uint64 // rows of the present result, where some may be concealed
 	// front is how many warnings were kept back when the statement was parsed apart.
@@ -184,6 +186,18 @@ func (a *answer) endWithEOF(st *sentStatement, b []byte, rowless bool) (more boo
 	return a.end(st, terminator{b, binary.LittleEndian.Uint16(b[3:]), binary.LittleEndian.Uint16(b[1:]), 3, 1, rowless})
 }
 
+// tellColumns makes the two bytes of a status say whether the number of a prepared statement's columns has changed, where the server cannot know it.
+func (a *answer) tellColumns(status []byte) {
+	if !a.another {
+		return
+	}
+	flags := binary.LittleEndian.Uint16(status) &^ statusMetadata
+	if a.reshaped {
+		flags |= statusMetadata
+	}
+	binary.LittleEndian.PutUint16(status, flags)
+}
+
 // changing are the verbs of statements whose count of affected rows is one of rows that they changed.
 var changing = []string{"insert", "replace", "update", "delete"}
 
@@ -191,6 +205,7 @@ var changing = []string{"insert", "replace", "update", "delete"}
 func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 	o := a.o
 	o.settings.status = t.status
+	a.tellColumns(t.packet[t.at:])
 	a.cursor = t.status&statusCursor != 0
 	more = t.status&statusMoreResults != 0
 	var due []record.Warning

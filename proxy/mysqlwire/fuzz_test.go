@@ -292,6 +292,48 @@ func TestAlikeFound(t *testing.T) {
 	}
 }
 
+// newColumns is the end of an answer whose status says that the number of columns has changed: 0x0400.
+var newColumns = regexp.MustCompile(`"\\xfe\\x00\\x00(?:\\"|\\x..)\\x04`)
+
+// TestNewColumns executes prepared statements whose tables were changed, so that wirecheck executes another form of them: the status says whether the number
+// of the client's columns has changed, and it says so once.
+func TestNewColumns(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("TiDB does not tell it")
+	}
+	query := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
+	execute := act{cmd: mysql.COM_STMT_EXECUTE}
+	ways, at := allWays(t)
+	for name, list := range map[string]struct {
+		made  string // in front of the table of the statement
+		tells int    // how often the status says it
+	}{
+		"fewer columns":   {"CREATE TEMPORARY TABLE t (x INT, q INT)", 2},
+		"as many columns": {"CREATE TEMPORARY TABLE t (x INT, p INT, q INT)", 0},
+		"more columns":    {"CREATE TEMPORARY TABLE t (x INT, p INT, q INT, r INT)", 2},
+	} {
+		acts := []act{query("CREATE TABLE t (x INT, y INT, z INT)"), query("INSERT INTO t VALUES (1, 2, 3)"), {cmd: mysql.COM_STMT_PREPARE, text: "SELECT * FROM t LIMIT 1"}, execute,
+			query(list.made), execute, execute, query("DROP TEMPORARY TABLE t"), execute, execute}
+		for _, caps := range []uint64{baseCaps, baseCaps | uint64(mysql.CLIENT_DEPRECATE_EOF)} {
+			want := at(0, caps, acts)
+			for way := 1; way < len(ways); way++ {
+				if got := at(way, caps, acts); !slices.Equal(want, got) {
+					t.Errorf("%s, %s:\n%s", name, ways[way].name, story(acts, want, got, true))
+				}
+			}
+			told := 0
+			for _, answer := range want {
+				if newColumns.MatchString(answer) {
+					told++
+				}
+			}
+			if told != list.tells {
+				t.Errorf("%s, directly: the status says it in %d answers, want %d:\n%q", name, told, list.tells, want)
+			}
+		}
+	}
+}
+
 // TestAlike plays random sessions directly, and in each mode through the proxy: each byte of the answers must be the same.
 func TestAlike(t *testing.T) {
 	ways, at := allWays(t)

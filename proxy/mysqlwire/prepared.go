@@ -32,6 +32,8 @@ type prepared struct {
 	params   int
 	forms    []*form
 	used     *form // by the last execution, or by long data that waits for it
+	told     *form // of which the client got the columns last
+	shown    int   // as many
 	// sources are the columns of tables that the client's columns of the last answer show, where requests are told apart.
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
@@ -80,6 +82,14 @@ func (s *preparedStatements) named(head []byte) *prepared {
 		return nil
 	}
 	return s.lookup(binary.LittleEndian.Uint32(head[1:]))
+}
+
+// tells notes that the client gets n columns of the form in use. known says that the client had those of another form of ours before, so that the server
+// cannot know whether the number has changed; changed is whether it has.
+func (p *prepared) tells(n int) (known, changed bool) {
+	known, changed = p.told != p.used, p.shown != n
+	p.told, p.shown = p.used, n
+	return known, changed
 }
 
 // prepare relays COM_STMT_PREPARE.
@@ -176,6 +186,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 	if columns > 0 && o.traits.mayShow(fm.plan) {
 		return nil, s.relayShownColumns(p, fm, b, columns, params)
 	}
+	p.tells(columns - fm.plan.Hidden)
 	binary.LittleEndian.PutUint16(b[5:], uint16(columns-fm.plan.Hidden))
 	if err := o.toClient(b); err != nil {
 		return nil, err
@@ -211,6 +222,7 @@ func (s *preparedStatements) relayShownColumns(p *prepared, fm *form, b []byte, 
 	plan := *fm.plan
 	plan.Hidden = ours
 	fm.plan = &plan
+	p.tells(columns - ours)
 	binary.LittleEndian.PutUint16(b[5:], uint16(columns-ours))
 	for _, packet := range append([][]byte{b}, list...) {
 		if err := o.toClient(packet); err != nil {

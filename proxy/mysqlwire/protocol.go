@@ -36,6 +36,7 @@ const (
 	statusAutocommit  = mysql.SERVER_STATUS_AUTOCOMMIT
 	statusMoreResults = mysql.SERVER_MORE_RESULTS_EXISTS
 	statusCursor      = mysql.SERVER_STATUS_CURSOR_EXISTS
+	statusMetadata    = mysql.SERVER_STATUS_METADATA_CHANGED
 )
 
 // First bytes of answers.

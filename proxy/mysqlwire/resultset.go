@@ -43,6 +43,9 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	if err := o.toClient(b); err != nil {
 		return false, err
 	}
+	if a.prepared != nil && o.traits.TellsNewColumns {
+		a.another, a.reshaped = a.prepared.tells(int(count) - hidden)
+	}
 	cols := &columns{hidden: hidden, binary: a.binary, hide: st.plan.Conceal}
 	var names *[][5]string
 	if cols.hide == nil && st.plan.Verb == "other" {
@@ -107,6 +110,7 @@ func (a *answer) relayColumnsEnd(st *sentStatement) (ended, more bool, err error
 	if f.first != markEOF || len(b) < 5 {
 		return false, false, fmt.Errorf("read the end of the columns: %w", errMalformed)
 	}
+	a.tellColumns(b[3:])
 	// In other answers the status tells of a cursor that a procedure has opened for itself.
 	if binary.LittleEndian.Uint16(b[3:])&statusCursor != 0 && a.prepared != nil && a.prepared.cursor && !manyResults(st.plan) {
 		more, err := a.endWithEOF(st, b, false)

@@ -8,12 +8,16 @@ import (
 // shown are values of a statement that findings show. No verdict depends on them.
 type shown struct {
 	params string
-	reads  []string // of the statement's first accesses that are kept, in order
+	reads  []string  // of the statement's first accesses that are kept, in order
+	one    [1]string // room for reads: most have one
 }
 
 // show keeps the values that the event has of statement i, which is the last one of t.
 func (t *txn) show(i int32, e *history.Event) {
-	s := shown{params: e.Params}
+	var s *shown
+	if e.Params != "" {
+		s = &shown{params: e.Params}
+	}
 	n := 0 // accesses that addAccesses will keep
 	for k := range e.Accesses {
 		a := &e.Accesses[k]
@@ -21,15 +25,19 @@ func (t *txn) show(i int32, e *history.Event) {
 			continue
 		}
 		if n++; a.Values != "" {
+			if s == nil {
+				s = &shown{}
+			}
+			if s.reads == nil {
+				s.reads = s.one[:0]
+			}
 			for len(s.reads) < n {
 				s.reads = append(s.reads, "")
 			}
 			s.reads[n-1] = a.Values
 		}
 	}
-	if s.params != "" || s.reads != nil {
-		t.stmts[i].shown = &s
-	}
+	t.stmts[i].shown = s
 }
 
 // readValues are the values that statement i gave of version v.

@@ -23,10 +23,12 @@ type serverHalf struct {
 	share       record.Share // of the message at hand, where it does not fit in the reader's buffer
 
 	hidden    [][]byte         // room for the hidden cells of a row
+	row       []record.Cell    // and for the client's values
 	due       []record.Warning // that wait for their client
 	requests  *clientHalf
 	repeated  int    // so many notices come again, see again
 	held      []byte // a CommandComplete that waits for the ReadyForQuery behind it
+	holding   []byte // room for it
 	inside    bool   // a message to the client was begun and not ended
 	explained bool   // the server said why it ends the session
 }
@@ -190,7 +192,7 @@ func (a *serverHalf) stray(f frame) error {
 	if err != nil {
 		return err
 	}
-	return a.readyForQuery(a.pipeline.strayReady(body[0]), body[0])
+	return a.readyForQuery(a.pipeline.strayReady(body[0]), body)
 }
 
 // shape relays a RowDescription or NoData.
@@ -274,7 +276,8 @@ func (a *serverHalf) done(f frame, e *entry) error {
 		return err
 	}
 	if hold && f.kind == 'C' {
-		a.held = append([]byte{}, body...)
+		a.held = append(a.holding[:0], body...)
+		a.holding = a.held
 		return nil
 	}
 	return a.out.message(f.kind, body)
@@ -349,11 +352,11 @@ func (a *serverHalf) ready(f frame, e *entry) error {
 		}
 		a.environment.committed(answered) // before the session may be seen to be idle, see refresh
 	}
-	return a.readyForQuery(a.pipeline.ready(e, status), status)
+	return a.readyForQuery(a.pipeline.ready(e, status), body)
 }
 
 // readyForQuery ends a turn: warnings, the CommandComplete that waited for them, ReadyForQuery.
-func (a *serverHalf) readyForQuery(ws []record.Warning, status byte) error {
+func (a *serverHalf) readyForQuery(ws []record.Warning, body []byte) error {
 	a.repeated = 0
 	if err := a.warn(ws); err != nil {
 		return err
@@ -361,7 +364,7 @@ func (a *serverHalf) readyForQuery(ws []record.Warning, status byte) error {
 	if err := a.release(); err != nil {
 		return err
 	}
-	if err := a.out.message('Z', []byte{status}); err != nil {
+	if err := a.out.message('Z', body); err != nil {
 		return err
 	}
 	a.pipeline.leave()

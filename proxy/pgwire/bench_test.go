@@ -27,10 +27,10 @@ func BenchmarkSelect(b *testing.B) {
 	db.Exec(b, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i")
 	batch := string(message('B', []byte("\x00s\x00\x00\x00\x00\x01\x00\x00\x00\x0217\x00\x00"))) + string(message('D', []byte("P\x00"))) +
 		string(message('E', []byte("\x00\x00\x00\x00\x00"))) + string(message('S', nil))
-	silent := pgwire.NewObserver(pgwire.ObserverConfig{
-		Rewriter: postgres.New(rewrite.CaptureAuto),
-		Recorder: record.NewRecorder("test", func(*history.Event) []record.Warning { return nil }),
-	})
+	recorder := record.NewRecorder("test", func(*history.Event) []record.Warning { return nil })
+	recorder.Requests = record.NewRequests(nil)
+	recorder.Requests.Values = true
+	silent := pgwire.NewObserver(pgwire.ObserverConfig{Rewriter: postgres.New(rewrite.CaptureAuto), Recorder: recorder})
 	for _, mode := range modes {
 		for _, clients := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/%d", mode, clients), func(b *testing.B) {

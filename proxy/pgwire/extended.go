@@ -160,11 +160,12 @@ func (c *clientHalf) bind(f frame) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(begin, f.size), at: c.batch.at}
+	given := p.bind(begin, f.size)
+	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(given), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
-		if len(begin) == f.size {
-			e.bound = p.bind(begin)
+		if p.seen != nil {
+			e.bound = given
 		}
 	}
 	if c.pipeline.send(e) && portalName != "" && p.extended() {

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -13,57 +14,112 @@ import (
 	"wirecheck/statement/condition"
 )
 
-// bound is the plan of a statement with the parameters of a Bind, of which begin is the beginning and size the length.
-func (p *prepared) bound(begin []byte, size int) *rewrite.Plan {
+// formats are format codes of a Bind, as they stand there.
+type formats []byte
+
+// of is the format of number i, by the rule of Bind: none is text, and one is for all.
+func (f formats) of(i int) int {
+	if len(f) == 2 {
+		i = 0
+	}
+	if len(f) < 2*i+2 {
+		return 0
+	}
+	return int(binary.BigEndian.Uint16(f[2*i:]))
+}
+
+// bound are the parameters of a Bind, and the formats of its answer.
+type bound struct {
+	stmt    *prepared
+	ok      bool // the parameters could be read
+	in, out formats
+	values  [][]byte // nil is NULL
+	room    [4][]byte
+}
+
+// bind reads a Bind of p, of which begin is the beginning and size the length; nil if nobody asks for it.
+func (p *prepared) bind(begin []byte, size int) *bound {
+	if p == nil || len(begin) < size || p.seen == nil && !p.asks() {
+		return nil
+	}
+	if p.seen != nil { // it is needed when the answer comes
+		begin = slices.Clone(begin)
+	}
+	b := &bound{stmt: p}
+	b.in, b.values, b.out, b.ok = parameters(begin, b.room[:0])
+	return b
+}
+
+// asks reports whether the statement asks by its parameters.
+func (p *prepared) asks() bool {
 	plan := p.plan()
-	if plan == nil || len(plan.Asks) == 0 || len(begin) < size || !slices.ContainsFunc(plan.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 }) {
+	return plan != nil && slices.ContainsFunc(plan.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 })
+}
+
+// bound is the plan of a statement with the parameters of a Bind, which may be nil.
+func (p *prepared) bound(b *bound) *rewrite.Plan {
+	plan := p.plan()
+	if b == nil || !b.ok || !p.asks() {
 		return plan
 	}
-	formats, values, ok := parameters(begin)
-	if !ok {
-		return plan
-	}
-	q := *plan
-	q.Asks = make([]rewrite.Ask, len(plan.Asks))
-	for i, a := range plan.Asks {
-		q.Asks[i] = a.Bind(func(n int) (condition.Value, bool) {
-			if n < 1 || n > len(values) {
+	room := struct {
+		plan rewrite.Plan
+		asks [1]rewrite.Ask
+	}{plan: *plan}
+	q := &room.plan
+	q.Asks = room.asks[:0]
+	for _, a := range plan.Asks {
+		q.Asks = append(q.Asks, a.Bind(func(n int) (condition.Value, bool) {
+			if n < 1 || n > len(b.values) {
 				return nil, false
 			}
-			v := values[n-1]
+			v := b.values[n-1]
 			if v == nil {
 				return nil, true
 			}
-			return parameter(a.Types[n], declared(p.tail, n), v, format(formats, n-1) == 1)
-		})
+			return parameter(a.Types[n], declared(p.tail, n), v, b.in.of(n-1) == 1)
+		}))
 	}
-	return &q
+	return q
 }
 
-// parameters takes the format codes and the values of the parameters out of a Bind; nil is NULL.
-func parameters(b []byte) (formats []int, values [][]byte, ok bool) {
+// parameters takes a Bind apart: the format codes and the values of the parameters, and the format codes of the result. The values use room if it is enough.
+func parameters(b []byte, room [][]byte) (in formats, values [][]byte, out formats, ok bool) {
 	for range 2 { // portal and statement
-		if _, b, ok = text(b); !ok {
-			return nil, nil, false
+		i := bytes.IndexByte(b, 0)
+		if i < 0 {
+			return nil, nil, nil, false
 		}
+		b = b[i+1:]
 	}
-	if len(b) < 2 {
-		return nil, nil, false
+	if in, b, ok = codes(b); !ok || len(b) < 2 {
+		return nil, nil, nil, false
 	}
 	n := int(binary.BigEndian.Uint16(b))
-	if len(b) < 2+2*n+2 {
-		return nil, nil, false
-	}
-	formats, b = codes(b[2:], n), b[2+2*n:]
-	n, b = int(binary.BigEndian.Uint16(b)), b[2:]
+	b, values = b[2:], room
 	for range n {
 		var v []byte
 		if v, b, ok = cell(b); !ok {
-			return nil, nil, false
+			return nil, nil, nil, false
 		}
 		values = append(values, v)
 	}
-	return formats, values, len(formats) <= 1 || len(formats) == len(values)
+	if out, b, ok = codes(b); !ok || len(b) > 0 {
+		out = nil
+	}
+	return in, values, out, len(in) <= 2 || len(in) == 2*len(values)
+}
+
+// codes takes a number of format codes and these off b.
+func codes(b []byte) (f formats, rest []byte, ok bool) {
+	if len(b) < 2 {
+		return nil, nil, false
+	}
+	n := 2 * int(binary.BigEndian.Uint16(b))
+	if b = b[2:]; len(b) < n {
+		return nil, nil, false
+	}
+	return formats(b[:n]), b[n:], true
 }
 
 // declared is the type that the client's Parse, of which tail is the end, gave parameter n; 0 if it left that to the server.

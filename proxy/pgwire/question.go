@@ -49,7 +49,7 @@ func answerTo(c *clientHalf, q record.Question) (sql string) {
 // and the parameter stay those that the client knows.
 func answerAgain(c *clientHalf, p *prepared, begin []byte) (*prepared, error) {
 	q := *p.question
-	if _, values, ok := parameters(begin); ok && q.Param && len(values) == 1 {
+	if _, values, _, ok := parameters(begin, nil); ok && q.Param && len(values) == 1 {
 		q.ID = string(values[0])
 	}
 	sql := answerTo(c, q)

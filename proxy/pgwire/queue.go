@@ -37,7 +37,7 @@ type entry struct {
 	tickets []*record.Ticket
 	ticket  [1]*record.Ticket // room for tickets: most have one
 	bound   *bound            // bind, execute: the parameters, where requests are told apart
-	fields  []field           // simpleQuery: the columns of the answer at hand, where requests are told apart
+	columns *columns          // simpleQuery: those of the answer at hand, where requests are told apart
 	first   *entry            // execute: the one that opened the portal; nil: this one does
 	fetched *cursor           // execute: the cursor of whose rows it fetches
 	spent   bool              // execute: of a portal that cannot be executed again

@@ -37,14 +37,8 @@ func (a *serverHalf) described(body []byte, plan *rewrite.Plan, e *entry) error 
 		a.pipeline.lose("a row description does not have the hidden columns")
 		return a.out.message('T', body)
 	}
-	if err := a.out.header('T', end); err != nil {
-		return err
-	}
-	if _, err := a.out.Write(binary.BigEndian.AppendUint16(nil, uint16(n))); err != nil {
-		return err
-	}
-	_, err := a.out.Write(body[2:end])
-	return err
+	binary.BigEndian.PutUint16(body, uint16(n))
+	return a.out.message('T', body[:end])
 }
 
 // misfit passes a message on and gives up.
@@ -122,12 +116,8 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 	if err := a.release(); err != nil {
 		return err
 	}
-	if err := a.out.header('D', end); err != nil {
-		return err
-	}
 	binary.BigEndian.PutUint16(body, uint16(n))
-	_, err = a.out.Write(body[:end])
-	return err
+	return a.out.message('D', body[:end])
 }
 
 // visibleCells finds where the hidden cells of a DataRow begin, and how many others there are.

@@ -14,16 +14,24 @@ import (
 
 // field is a column of an answer.
 type field struct {
-	table  uint32 // object id
+	oid    uint32 // object id of its table
 	number int    // of the column in it, 0 if it is none
 	kind   uint32 // object id of the type
 	format int
+	// table and column are the names of what it shows; empty: no column of a table that the statement names.
+	table, column string
+}
+
+// columns are those of an answer, which do not change. Their names are what a script says of them.
+type columns struct {
+	script *rewrite.Script
+	fields []field
 }
 
 // described is what the server has said of a prepared statement. Both halves may use it.
 type described struct {
-	fields atomic.Pointer[[]field]
-	params atomic.Pointer[[]uint32] // object ids of the parameters' types
+	columns atomic.Pointer[columns]
+	params  atomic.Pointer[[]uint32] // object ids of the parameters' types
 }
 
 // describes makes the place for what is said of a statement; nil if requests are not told apart.
@@ -34,58 +42,18 @@ func (o *Observer) describes(sql string) *described {
 	return &described{}
 }
 
-// bound are the parameters and formats of a Bind.
-type bound struct {
-	stmt    *prepared
-	body    []byte
-	formats []int // of the result
-}
-
-// bind keeps a Bind of p, where requests are told apart.
-func (p *prepared) bind(body []byte) *bound {
-	if p.seen == nil {
-		return nil
-	}
-	b := &bound{stmt: p, body: slices.Clone(body)}
-	if at, n := resultFormats(b.body); n > 0 {
-		b.formats = codes(b.body[at+2:], n)
-	}
-	return b
-}
-
-func codes(b []byte, n int) (list []int) {
-	for i := 0; i < n && len(b) >= 2*i+2; i++ {
-		list = append(list, int(binary.BigEndian.Uint16(b[2*i:])))
-	}
-	return list
-}
-
-// format is the format of number i, by the rule of Bind: none is text, and one is for all.
-func format(codes []int, i int) int {
-	switch {
-	case len(codes) == 1:
-		return codes[0]
-	case i < len(codes):
-		return codes[i]
-	}
-	return 0
-}
-
 // params are the values of the parameters.
 func (b *bound) params() (list []flow.Param) {
-	if b == nil {
+	if b == nil || !b.ok {
 		return nil
 	}
-	formats, values, ok := parameters(b.body)
-	if !ok {
-		return nil
-	}
-	for i, raw := range values {
+	list = make([]flow.Param, 0, len(b.values))
+	for i, raw := range b.values {
 		kind := declared(b.stmt.tail, i+1)
 		if types := b.stmt.seen.params.Load(); types != nil && i < len(*types) {
 			kind = (*types)[i]
 		}
-		text, ok := wire.PostgresText(raw, format(formats, i), kind)
+		text, ok := wire.PostgresText(raw, b.in.of(i), kind)
 		list = append(list, flow.Param{Text: text, Null: raw == nil, Unknown: !ok})
 	}
 	return list
@@ -123,19 +91,68 @@ func (a *serverHalf) describe(body []byte, n int, ok bool, e *entry) {
 	default:
 		return
 	}
-	list := make([]field, n)
-	pos := 2
-	for i := range n {
-		pos += bytes.IndexByte(body[pos:], 0) + 1 // visibleFields has checked them
-		b := body[pos:]
-		list[i] = field{binary.BigEndian.Uint32(b), int(binary.BigEndian.Uint16(b[4:])), binary.BigEndian.Uint32(b[6:]), int(binary.BigEndian.Uint16(b[16:]))}
-		pos += fieldTail
-	}
-	if seen != nil {
-		seen.fields.Store(&list)
+	if seen != nil && seen.columns.Load().are(body, n) {
 		return
 	}
-	e.fields = list
+	c := &columns{fields: make([]field, n)}
+	rest := body[2:]
+	for i := range c.fields {
+		c.fields[i], rest = takeField(rest)
+	}
+	if seen != nil {
+		seen.columns.Store(c)
+		return
+	}
+	e.columns = c
+}
+
+// are reports whether these are the first n fields of a RowDescription.
+func (c *columns) are(body []byte, n int) bool {
+	if c == nil || len(c.fields) != n {
+		return false
+	}
+	rest := body[2:]
+	for _, known := range c.fields {
+		var f field
+		f, rest = takeField(rest)
+		if known.table, known.column = "", ""; known != f {
+			return false
+		}
+	}
+	return true
+}
+
+// takeField takes a field off a RowDescription, which visibleFields has checked.
+func takeField(b []byte) (f field, rest []byte) {
+	b = b[bytes.IndexByte(b, 0)+1:]
+	return field{
+		oid: binary.BigEndian.Uint32(b), number: int(binary.BigEndian.Uint16(b[4:])), kind: binary.BigEndian.Uint32(b[6:]), format: int(binary.BigEndian.Uint16(b[16:])),
+	}, b[fieldTail:]
+}
+
+// named gives the columns with the names that a script has for them.
+func (c *columns) named(s *rewrite.Script) *columns {
+	if c.script == s {
+		return c
+	}
+	c = &columns{script: s, fields: slices.Clone(c.fields)}
+	for i := range c.fields {
+		f := &c.fields[i]
+		if f.table, f.column = "", ""; f.number == 0 {
+			continue
+		}
+		rel := relation(s, f.oid)
+		if rel == nil {
+			continue
+		}
+		if k := slices.IndexFunc(rel.Columns, func(c rewrite.Attribute) bool { return c.Number == f.number }); k >= 0 {
+			f.table, f.column = rel.RelationName.String(), rel.Columns[k].Name
+			if rel.Root != nil {
+				f.table = rel.Root.RelationName.String()
+			}
+		}
+	}
+	return c
 }
 
 // relation finds the relation with an object id among those that a script names.
@@ -153,45 +170,45 @@ func relation(s *rewrite.Script, oid uint32) *rewrite.Relation {
 
 // cells gives the client's values of a row to the running statement.
 func (a *serverHalf) cells(b []byte, e *entry, run *record.Running) {
-	fields := e.fields
-	if e.request == execute {
-		if e.bound == nil || e.bound.stmt.seen.fields.Load() == nil {
-			run.Cells([]record.Cell{{Unread: true}})
-			return
+	all := e.columns
+	if e.request == execute && e.bound != nil {
+		seen := e.bound.stmt.seen
+		if all = seen.columns.Load(); all != nil && all.script != e.script {
+			all = all.named(e.script)
+			seen.columns.Store(all)
 		}
-		fields = *e.bound.stmt.seen.fields.Load()
+	} else if all != nil {
+		all = all.named(e.script)
+		e.columns = all
 	}
-	list := make([]record.Cell, 0, len(fields))
-	for i, f := range fields {
+	unread := []record.Cell{{Unread: true}}
+	if all == nil {
+		run.Cells(unread)
+		return
+	}
+	a.row = a.row[:0]
+	for i, f := range all.fields {
 		raw, rest, ok := cell(b)
 		if !ok {
-			run.Cells([]record.Cell{{Unread: true}})
+			run.Cells(unread)
 			return
 		}
 		b = rest
 		if e.request == execute {
-			f.format = format(e.bound.formats, i)
+			f.format = e.bound.out.of(i)
 		}
-		list = append(list, f.cell(raw, e.script))
+		a.row = append(a.row, f.cell(raw))
 	}
-	run.Cells(list)
+	run.Cells(a.row)
+	clear(a.row) // idle sessions keep no values
 }
 
 // cell is a value of a row, which is nil if it is NULL.
-func (f field) cell(raw []byte, s *rewrite.Script) record.Cell {
-	rel := relation(s, f.table)
-	if rel == nil || f.number == 0 {
+func (f *field) cell(raw []byte) record.Cell {
+	if f.table == "" {
 		return record.Cell{Unread: true}
 	}
-	column := slices.IndexFunc(rel.Columns, func(c rewrite.Attribute) bool { return c.Number == f.number })
-	if column < 0 {
-		return record.Cell{Unread: true}
-	}
-	table := rel.RelationName
-	if rel.Root != nil {
-		table = rel.Root.RelationName
-	}
-	c := record.Cell{Table: table.String(), Column: rel.Columns[column].Name, Null: raw == nil, Unread: len(raw) > smallMessage}
+	c := record.Cell{Table: f.table, Column: f.column, Null: raw == nil, Unread: len(raw) > smallMessage}
 	if raw != nil && !c.Unread {
 		text, ok := wire.PostgresText(raw, f.format, f.kind)
 		c.Text, c.Unread = text, !ok

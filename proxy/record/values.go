@@ -14,9 +14,10 @@ import (
 
 // Bounds of the values that are recorded for people: what a person compares is short.
 const (
-	maxShown   = 20 // rows of an answer
-	maxColumns = 40 // values of a row, and parameters of a statement
-	maxValue   = 64 // bytes of a value
+	maxShown   = 20  // rows of an answer
+	maxColumns = 40  // values of a row, and parameters of a statement
+	maxValue   = 64  // bytes of a value
+	imageRoom  = 256 // bytes that most images take
 )
 
 // shows reports whether a value is one that a finding can show.
@@ -26,7 +27,7 @@ func shows(text string) bool {
 
 // valuesImage has the values of a row's cells, as history.Access.Values. A column that the answer shows twice with two values is not in it.
 func valuesImage(table string, cells []Cell) string {
-	var b []byte
+	b := make([]byte, 0, imageRoom)
 	for i, c := range cells {
 		if i == maxColumns {
 			break
@@ -44,7 +45,7 @@ func valuesImage(table string, cells []Cell) string {
 
 // paramsImage has the parameters of an execution, as history.Event.Params.
 func paramsImage(params []flow.Param) string {
-	var b []byte
+	b := make([]byte, 0, imageRoom)
 	for i, p := range params {
 		switch {
 		case i == maxColumns:

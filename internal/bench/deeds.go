@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"wirecheck/backends/engine"
 )
@@ -100,6 +103,32 @@ func (a *attacker) maybeRead() {
 	if a.rand.IntN(2) == 0 {
 		_, _ = io.Copy(io.Discard, a.conn)
 	}
+}
+
+// stallTLS asks for TLS by a text of the protocol in many connections, and stops somewhere in it.
+func (a *attacker) stallTLS(ask string) {
+	for range manySessions {
+		c, err := a.dial()
+		if err != nil {
+			continue
+		}
+		defer c.Close()
+		defer context.AfterFunc(a.ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+		how, noise := a.rand.IntN(4), a.noise()
+		go func() {
+			_, _ = io.WriteString(c, ask)
+			_, _ = c.Read(make([]byte, 4096)) // the server's greeting, or that it agrees
+			switch how {
+			case 0:
+				_, _ = io.WriteString(c, noise)
+			case 1: // the beginning of a first message of 16 KiB
+				_, _ = io.WriteString(c, "\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03")
+			case 2: // it says nothing once TLS is there
+				_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(a.ctx)
+			}
+		}()
+	}
+	<-a.ctx.Done()
 }
 
 // common are the deeds that both protocols have.
@@ -328,6 +357,24 @@ func postgresDeeds(frame func(kind byte, body string) string, query func(string)
 			a.send(word(len(body)+4) + body)
 			a.flood(frame('p', "x\x00"), 1<<20)
 		}},
+		{"TLS that stalls", true, func(a *attacker) { a.stallTLS(word(8) + word(80877103)) }},
+		{"copying both ways", true, func(a *attacker) { // the log of the server, which is not read
+			c, err := pgconn.Connect(a.ctx, fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable&replication=true", a.server.User, a.server.Password, a.port))
+			if err != nil {
+				return
+			}
+			raw, err := c.Hijack()
+			if err != nil {
+				return
+			}
+			defer raw.Conn.Close()
+			defer context.AfterFunc(a.ctx, func() { _ = raw.Conn.SetDeadline(time.Unix(1, 0)) })()
+			one := *a
+			one.conn = raw.Conn
+			one.send(query("START_REPLICATION 0/1000000"))
+			one.flood([]string{frame('d', "r"+strings.Repeat("\x00", 33)), frame('d', strings.Repeat("x", 1<<16)), frame('c', ""), sync, query("IDENTIFY_SYSTEM")}[a.rand.IntN(5)], attackBytes)
+			<-a.ctx.Done()
+		}},
 		{"cancel requests", true, func(a *attacker) {
 			for a.ctx.Err() == nil {
 				if c, err := a.dial(); err == nil {
@@ -443,6 +490,10 @@ func mariadbDeeds(frame func(kind byte, body string) string) []deed {
 			greeted(a, []int{-1, 1<<5 | 0x8a200, 1<<26 | 0x8a200, 0, 1<<11 | 0x8a200, 1<<31 | 0x8a200}[a.rand.IntN(6)], "root\x00\xff"+a.noise())
 			a.flood(frame(query, "SELECT 1"), 1<<20)
 			a.maybeRead()
+		}},
+		{"TLS that stalls", true, func(a *attacker) {
+			body := four(0x8aa00) + four(1<<24) + "\x2d" + strings.Repeat("\x00", 23)
+			a.stallTLS(four(len(body))[:3] + "\x01" + body)
 		}},
 		{"logins with many attributes", true, func(a *attacker) {
 			greeted(a, 0x18a200, a.server.User+"\x00\x00mysql_native_password\x00\xfd\xff\xff\xff"+strings.Repeat("\x01a\x01b", 1<<20))

@@ -75,6 +75,17 @@ func all() []suite {
 		perlSuite("DBD-MariaDB 1.22", "mariadb", "bookworm", "libdbd-mariadb-perl", "libdbd-mariadb-perl", []string{"CREATE OR REPLACE DATABASE test COLLATE utf8mb4_unicode_ci"}, mysqlPerl("MariaDB")),
 		perlSuite("DBD-mysql 4.050", "mariadb", "bookworm", "libdbd-mysql-perl", "libdbd-mysql-perl", []string{"CREATE OR REPLACE DATABASE test"}, mysqlPerl("mysql")),
 	)
+	list = append(list,
+		// The names have no spaces: run-tests.php does not quote its folder.
+		phpSuite("PHP-8.2-mysqli-and-PDO", "mariadb", []string{"mysqlnd", "mysqli", "pdo", "pdo_mysql"}, []string{"ext/mysqli/tests", "ext/pdo_mysql/tests"}, "CREATE OR REPLACE DATABASE test", func(at place) []string {
+			return []string{"MYSQL_TEST_HOST=" + at.host, fmt.Sprintf("MYSQL_TEST_PORT=%d", at.port), "MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASSWD=" + at.password,
+				fmt.Sprintf("PDO_MYSQL_TEST_DSN=mysql:dbname=test;host=%s;port=%d", at.host, at.port), "PDO_MYSQL_TEST_USER=" + at.user, "PDO_MYSQL_TEST_PASS=" + at.password}
+		}),
+		phpSuite("PHP-8.2-pgsql-and-PDO", "postgres", []string{"pgsql", "pdo", "pdo_pgsql"}, []string{"ext/pgsql/tests", "ext/pdo_pgsql/tests"}, "CREATE DATABASE test", func(at place) []string {
+			to := fmt.Sprintf("host=%s port=%d dbname=test user=%s password=%s", at.host, at.port, at.user, at.password)
+			return []string{"PGSQL_TEST_CONNSTR=" + to, "PDO_PGSQL_TEST_DSN=pgsql:" + to}
+		}),
+	)
 	return append(list, regression(),
 		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
 		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),

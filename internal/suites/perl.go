@@ -21,12 +21,7 @@ func perlSuite(name, engine, release, source, binary string, prepare []string, w
 			if err := debian(release, source, "sys")(ctx, folder); err != nil {
 				return err
 			}
-			return once(folder, "driver", func(to string) error {
-				if err := apt(ctx, folder, "bookworm", "download", binary); err != nil {
-					return err
-				}
-				return unpack(ctx, folder, binary+"_*.deb", "sh", "-c", `dpkg-deb -x "$1" "$0"`, to)
-			})
+			return packages(ctx, folder, "driver", "bookworm", binary)
 		},
 		run: func(ctx context.Context, folder string, at place, only []string) (outcomes, error) {
 			if err := at.prepare(ctx, prepare...); err != nil {

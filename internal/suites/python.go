@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -49,9 +50,10 @@ func apt(ctx context.Context, folder, release string, args ...string) error {
 	return ctx.Err()
 }
 
-// unpack runs a program for each file of a pattern.
+// unpack runs a program for each file of a pattern that is no signature.
 func unpack(ctx context.Context, folder, pattern, name string, args ...string) error {
 	files, _ := filepath.Glob(filepath.Join(folder, pattern))
+	files = slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) == ".asc" })
 	if len(files) == 0 {
 		return fmt.Errorf("the mirror has no %s", pattern)
 	}
@@ -81,6 +83,21 @@ func once(folder, name string, fill func(to string) error) error {
 	return os.Rename(partial, source)
 }
 
+// packages unpacks packages of a release of Debian's into a folder of that name.
+func packages(ctx context.Context, folder, name, release string, list ...string) error {
+	return once(folder, name, func(to string) error {
+		if err := apt(ctx, folder, release, append([]string{"download"}, list...)...); err != nil {
+			return err
+		}
+		for _, p := range list {
+			if err := unpack(ctx, folder, p+"_*.deb", "sh", "-c", `dpkg-deb -x "$1" "$0"`, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // hasModules says what python lacks.
 func hasModules(ctx context.Context, folder string, modules []string) error {
 	_, err := fetch(ctx, folder, python, "-c", "import "+strings.Join(modules, "\nimport "))
@@ -95,18 +112,10 @@ func pytest(name, engine string, get func(context.Context, string) error, prepar
 			if err := get(ctx, folder); err != nil {
 				return err
 			}
-			return once(folder, "pytest", func(to string) error {
-				if err := apt(ctx, folder, "bookworm", "download", "python3-pytest", "python3-pluggy", "python3-iniconfig", "python3-packaging", "python3-attr", "python3-pytest-timeout"); err != nil {
-					return err
-				}
-				debs, _ := filepath.Glob(filepath.Join(folder, "*.deb"))
-				for _, deb := range debs {
-					if _, err := fetch(ctx, folder, "dpkg-deb", "-x", deb, to); err != nil {
-						return err
-					}
-				}
-				return hasModules(ctx, to, []string{"sys; sys.path.insert(0, 'usr/lib/python3/dist-packages')", "pytest, pytest_timeout"})
-			})
+			if err := packages(ctx, folder, "pytest", "bookworm", "python3-pytest", "python3-pluggy", "python3-iniconfig", "python3-packaging", "python3-attr", "python3-pytest-timeout"); err != nil {
+				return err
+			}
+			return hasModules(ctx, filepath.Join(folder, "pytest"), []string{"sys; sys.path.insert(0, 'usr/lib/python3/dist-packages')", "pytest, pytest_timeout"})
 		},
 		run: func(ctx context.Context, folder string, at place, only []string) (outcomes, error) {
 			if err := at.prepare(ctx, prepare...); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOutcomes reads the output of the four runners.
+// TestOutcomes reads the output of the runners.
 func TestOutcomes(t *testing.T) {
 	want := outcomes{"p A": passed, "p B/x": failed, "p C": skipped}
 	got, err := goOutcomes([]byte(`{"Action":"run","Package":"p","Test":"A"}
@@ -36,7 +36,13 @@ a line of the test's own
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("TAP: want (-), got (+):\n%s", diff)
 	}
-	for name, read := range map[string]func([]byte) (outcomes, error){"go": goOutcomes, "unittest": unittestOutcomes} {
+	got, err = phpOutcomes([]byte("TEST 1/4 [ext/x/tests/a.phpt]\rPASS It [works] [ext/x/tests/a.phpt] \nTEST 2/4 [ext/x/tests/b.phpt]TEST 2/4 [ext/x/tests/b.phpt]\rFAIL It [ext/x/tests/b.phpt] \n" +
+		"TEST 3/4 [ext/x/tests/c.phpt]SKIP It [ext/x/tests/c.phpt] reason: no\nXFAIL It [ext/x/tests/d.phpt]   XFAIL REASON: soon\nFAIL the summary\n"))
+	want = outcomes{"ext/x/tests/a.phpt": passed, "ext/x/tests/b.phpt": failed, "ext/x/tests/c.phpt": skipped, "ext/x/tests/d.phpt": passed}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("PHP: want (-), got (+), %v:\n%s", err, diff)
+	}
+	for name, read := range map[string]func([]byte) (outcomes, error){"go": goOutcomes, "unittest": unittestOutcomes, "PHP": phpOutcomes} {
 		if _, err := read([]byte("command not found\n")); err == nil {
 			t.Errorf("%s: that no test ran is no error", name)
 		}

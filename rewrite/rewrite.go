@@ -36,6 +36,22 @@ type Script struct {
 	Whole   bool  // SQL repeats parts of the client's text, so it cannot be made for another one with other literals (MySQL family)
 }
 
+// Size is roughly the room that the conditions of its plans take, in bytes: those of a long condition take ten times the text's.
+func (s *Script) Size() (n int) {
+	for _, p := range s.Plans {
+		n += p.Size()
+	}
+	return n
+}
+
+// Size is Script.Size of one plan.
+func (p *Plan) Size() (n int) {
+	for i := range p.Asks {
+		n += p.Asks[i].Where.Size()
+	}
+	return n
+}
+
 // Changed reports whether anything is sent differently from the client's text.
 func (s *Script) Changed(client string) bool { return s.SQL != client }
 

@@ -7,6 +7,7 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 )
 
 // TestPreparedTextsAreBounded: a session does not keep the texts of prepared statements without end.
@@ -17,7 +18,7 @@ func TestPreparedTextsAreBounded(t *testing.T) {
 	text := string(make([]byte, 1<<20))
 	n := 0
 	for ; !s.full(preparedSize + len(text)); n++ {
-		s.keep(&prepared{id: uint32(n), sql: text})
+		s.keep(&prepared{id: uint32(n), sql: text, used: &form{plan: &rewrite.Plan{}}})
 	}
 	if n > 16 {
 		t.Errorf("%d texts of 1 MiB are kept", n)
@@ -25,6 +26,20 @@ func TestPreparedTextsAreBounded(t *testing.T) {
 	s.drop(s.byID[3])
 	if s.full(preparedSize + len(text)) {
 		t.Error("no other one is kept after one is closed")
+	}
+	s.forget()
+	plan := &rewrite.Plan{Asks: []rewrite.Ask{{Where: condition.Condition{Op: "or", Args: make([]condition.Condition, 10_000)}}}}
+	for n = 0; !s.full(preparedSize); n++ {
+		s.keep(&prepared{id: uint32(n), used: &form{plan: plan}})
+	}
+	if n > 16 {
+		t.Errorf("%d conditions of 10,000 parts are kept", n)
+	}
+	for _, p := range s.byID {
+		s.drop(p)
+	}
+	if !s.text.Takes(15 << 20) {
+		t.Error("statements that are closed still take room")
 	}
 }
 

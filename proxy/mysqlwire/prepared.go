@@ -34,6 +34,7 @@ type prepared struct {
 	used     *form // by the last execution, or by long data that waits for it
 	told     *form // of which the client got the columns last
 	shown    int   // as many
+	size     int   // of the room that it takes, roughly, in bytes
 	// sources are the columns of tables that the client's columns of the last answer show, where requests are told apart.
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
@@ -55,13 +56,14 @@ func (s *preparedStatements) full(n int) bool {
 
 func (s *preparedStatements) keep(p *prepared) {
 	s.byID[p.id] = p
-	s.text.Add(preparedSize + len(p.sql))
+	p.size = preparedSize + len(p.sql) + p.used.plan.Size()
+	s.text.Add(p.size)
 }
 
 func (s *preparedStatements) drop(p *prepared) {
 	if s.byID[p.id] == p {
 		delete(s.byID, p.id)
-		s.text.Add(-preparedSize - len(p.sql))
+		s.text.Add(-p.size)
 	}
 	if s.last == p {
 		s.last = nil

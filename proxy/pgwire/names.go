@@ -27,6 +27,7 @@ type prepared struct {
 	// generation is the rewriter's before the statement was planned.
 	generation uint64
 	seen       *described // nil: requests are not told apart
+	size       int        // of the room that it takes while it has a name, roughly, in bytes
 }
 
 // plan is the plan of the statement, nil if it is empty.
@@ -85,11 +86,12 @@ func newNames() names {
 // set makes a name mean a statement, or none.
 func (n *names) set(name string, p *prepared) {
 	if old := n.statements[name]; old != nil {
-		n.texts.Add(-statementSize - len(old.client))
+		n.texts.Add(-old.size)
 		delete(n.statements, name)
 	}
 	if p != nil {
-		n.texts.Add(statementSize + len(p.client))
+		p.size = statementSize + len(p.client) + p.script.Size()
+		n.texts.Add(p.size)
 		n.statements[name] = p
 	}
 }

@@ -171,8 +171,13 @@ func (q *queue) push(e *entry) {
 		q.room = q.items[:0]
 	}
 	e.size = entrySize + len(e.client)
-	if (e.request == simpleQuery || e.request == parse) && e.script != nil && e.script.SQL != e.client {
-		e.size += len(e.script.SQL)
+	switch {
+	case (e.request == simpleQuery || e.request == parse) && e.script != nil:
+		if e.size += e.script.Size(); e.script.SQL != e.client {
+			e.size += len(e.script.SQL)
+		}
+	case e.request == bind && e.plan != nil:
+		e.size += e.plan.Size()
 	}
 	q.count(e.size)
 }

@@ -119,7 +119,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	}
 	script := r.script(k)
 	if len(script.Missing) == 0 {
-		r.cache.Put(kept, entry{script: script}, len(k.sql))
+		r.cache.Put(kept, entry{script: script}, len(k.sql)+script.Size())
 	}
 	return script
 }
@@ -142,7 +142,7 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 	if script.Whole || r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
 	}
-	r.cache.Put(s, e, len(s.sql))
+	r.cache.Put(s, e, len(s.sql)+script.Size())
 	return script
 }
 

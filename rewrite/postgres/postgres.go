@@ -148,7 +148,7 @@ func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool
 	if !ok || spans == nil || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
 		key.sql, key.shape, lits = sql, false, nil
 	}
-	r.cache.Put(key, &template{script: sc, lits: lits, spans: spans, adds: adds}, len(key.sql))
+	r.cache.Put(key, &template{script: sc, lits: lits, spans: spans, adds: adds}, len(key.sql)+sc.Size())
 	return sc
 }
 

@@ -46,6 +46,21 @@ type Condition struct {
 	Reason string // of unsure
 }
 
+// Size is roughly the room that a condition takes, in bytes.
+func (c *Condition) Size() int {
+	const node, value = 128, 32
+	n := node
+	for _, v := range c.Values {
+		if n += value; v != nil {
+			n += len(*v)
+		}
+	}
+	for i := range c.Args {
+		n += c.Args[i].Size()
+	}
+	return n
+}
+
 // Always is the condition that holds for all rows.
 var Always = Condition{Op: "true"}
 

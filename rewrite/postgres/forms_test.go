@@ -525,6 +525,21 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestLimits: the plan of one LIMIT is not that of another, whichever comes first.
+func TestLimits(t *testing.T) {
+	_, c, _ := setUp(t)
+	r := postgres.New(rewrite.CaptureAuto)
+	for _, f := range []struct {
+		limit int
+		want  history.Coverage
+	}{{9, history.CoverageExact}, {1, ""}, {8, history.CoverageExact}, {2000, ""}, {7, history.CoverageExact}} {
+		sql := fmt.Sprintf("SELECT DISTINCT account_id FROM orders LIMIT %d", f.limit)
+		if p := r.Script(sql, c, postgres.Session{}).Plans[0]; p.WithRows != f.want {
+			t.Errorf("%s: coverage %q, with rows %q, want %q", sql, p.Coverage, p.WithRows, f.want)
+		}
+	}
+}
+
 // testForms verifies all forms; those in WITH whose columns the table decides are left alone if the text must not be refused.
 func testForms(t *testing.T, conn *pgconn.PgConn, c *rewrite.Catalog, firm bool) {
 	r := postgres.New(rewrite.CaptureAuto)

@@ -242,7 +242,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		slices.SortStableFunc(x.edits, func(a, b rewrite.Edit) int { return a.At - b.At })
 		edits = append(edits, x.edits...)
 		list = append(list, x)
-		whole = whole || x.counted != nil || raw.Stmt.GetDeclareCursorStmt() != nil
+		whole = whole || x.literal || raw.Stmt.GetDeclareCursorStmt() != nil
 	}
 	if slices.ContainsFunc(tree.Stmts, func(raw *pg.RawStmt) bool { return numbered(raw.Stmt) }) || whole {
 		spans = nil // the plan is not that of other numbers

@@ -140,11 +140,13 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	}
 	before := *x
 	list, ok := x.entire(s)
-	if limit := x.limit(s); !ok && limit != "" {
-		x.counted = s
-		list, ok = x.entire(s)
-		for i := range list {
-			list[i].below = limit
+	if !ok {
+		if limit := x.limit(s); limit != "" {
+			x.counted = s
+			list, ok = x.entire(s)
+			for i := range list {
+				list[i].below = limit
+			}
 		}
 	}
 	bare := s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && len(x.content(&pg.SelectStmt{FromClause: s.FromClause}).tables) == 0
@@ -195,7 +197,7 @@ func (x *scene) sharing(s *pg.SelectStmt) bool {
 // gets its first row, so it is not made to compute what may fail, or much.
 func (x *instrumentation) limit(s *pg.SelectStmt) string {
 	n := s.LimitCount.GetAConst().GetIval()
-	if n == nil || n.Ival < 2 || n.Ival > maxCounted || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || s.LimitOffset != nil && s.LimitOffset.GetAConst().GetIval() == nil {
+	if n == nil || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || s.LimitOffset != nil && s.LimitOffset.GetAConst().GetIval() == nil {
 		return ""
 	}
 	for _, t := range s.TargetList {
@@ -204,6 +206,10 @@ func (x *instrumentation) limit(s *pg.SelectStmt) string {
 		if count := f != nil && pgsyntax.LastName(f.Funcname) == "count" && f.Over == nil && x.function("count")&rewrite.FunctionUser == 0; v.GetColumnRef() == nil && !count {
 			return ""
 		}
+	}
+	x.literal = true
+	if n.Ival < 2 || n.Ival > maxCounted {
+		return ""
 	}
 	return strconv.Itoa(int(n.Ival))
 }

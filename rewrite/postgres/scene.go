@@ -22,6 +22,7 @@ type scene struct {
 	native   bool
 	scan     func() ([]*pg.ScanToken, error) // the whole text's tokens without comments
 	wanted   *rewrite.Wanted
+	literal  bool // the plan depends on the value of a literal, so that it holds for this very text
 
 	node  *pg.Node
 	ctes  map[string]*cte

@@ -225,6 +225,9 @@ func (s *stand) play(level string, lines ...string) (found []string, r live.Resu
 // bookingTags are tables with which bookings are joined.
 var bookingTags = [3]string{"CREATE TABLE tag (id INT PRIMARY KEY, name VARCHAR(20))", "CREATE TABLE booking_tag (booking INT, tag INT, PRIMARY KEY (booking, tag))", "INSERT INTO booking_tag VALUES (1, 1), (1, 2), (2, 1)"}
 
+// rooms are tables with which bookings are joined by their number: rooms 1 and 2 are on floor 3, 5 and 8 on floor 4.
+var rooms = []string{"CREATE TABLE room (id INT PRIMARY KEY, floor INT)", "INSERT INTO room VALUES (1, 3), (2, 3), (5, 4), (8, 4)"}
+
 const bookings = "CREATE TABLE booking (id INT PRIMARY KEY, room INT, hour TIMESTAMP, guest VARCHAR(20))"
 
 // form is what applications write, and what goes wrong at READ COMMITTED.
@@ -551,9 +554,132 @@ var zones = []form{
 		2 COMMIT`, ""},
 }
 
+// joins ask of several tables. Nobody books a room for whom the check spoke of another one.
+var joins = []form{
+	{"a count over a join", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a join, of another floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count over a join, one of another floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count over a join of rooms that there are not", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 20, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 21, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count over a join, as ORMs write it", `1 SELECT COUNT(*) AS n FROM booking INNER JOIN room AS r ON (booking.room = r.id AND (r.floor BETWEEN 2 AND 3)) WHERE (guest = 'ann' AND (r.floor > 1))
+		2 SELECT COUNT(*) AS n FROM booking INNER JOIN room AS r ON (booking.room = r.id AND (r.floor BETWEEN 2 AND 3)) WHERE (guest = 'ann' AND (r.floor > 1))
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a list of tables", `1 SELECT count(*) FROM booking AS b, room WHERE room.id = b.room AND b.guest = 'ann' AND room.floor = 3
+		2 SELECT count(*) FROM booking AS b, room WHERE room.id = b.room AND b.guest = 'ann' AND room.floor = 3
+		1 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count of a derived join", `1 SELECT count(*) FROM (SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann') AS x
+		2 SELECT count(*) FROM (SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann') AS x
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"EXISTS over a join", `1 SELECT EXISTS (SELECT 1 FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann')
+		2 SELECT EXISTS (SELECT 1 FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"EXISTS over a join, of another floor", `1 SELECT EXISTS (SELECT 1 FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann')
+		2 SELECT EXISTS (SELECT 1 FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann')
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count over a join of three tables", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room JOIN booking_tag t ON t.booking = r.id WHERE t.tag = 2 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room JOIN booking_tag t ON t.booking = r.id WHERE t.tag = 2 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a join of three tables, of which the last one has no row", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room JOIN booking_tag t ON t.booking = r.id WHERE t.tag = 2 AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room JOIN booking_tag t ON t.booking = r.id WHERE t.tag = 2 AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a condition on two tables", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor <> b.room AND b.guest = 'ann'
+		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor <> b.room AND b.guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"rows of a join that are not there", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"rows of a join, in the simple protocol", `1 !SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		2 !SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"rows of a join, of another floor", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"all columns of a join in an order", `1 SELECT b.*, r.id AS n FROM booking b, room r WHERE r.id = b.room AND r.floor = 3 AND b.guest = 'ann' ORDER BY b.id
+		2 SELECT b.*, r.id AS n FROM booking b, room r WHERE r.id = b.room AND r.floor = 3 AND b.guest = 'ann' ORDER BY b.id
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"rows of a join, of which there is one", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 4 AND b.guest = 'eve' LIMIT 1
+		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 4 AND b.guest = 'eve' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"rows of a join of all floors", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE b.guest = 'ann' LIMIT 1
+		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE b.guest = 'ann' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a room moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		2 UPDATE room SET floor = 3 WHERE id = 5
+		2 COMMIT
+		1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		1 COMMIT`, "G-single phantom"},
+	{"a room without bookings moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		2 UPDATE room SET floor = 3 WHERE id = 8
+		2 INSERT INTO booking VALUES (10, 7, NULL, 'bob')
+		2 COMMIT
+		1 SELECT * FROM booking WHERE id = 10
+		1 COMMIT`, ""},
+}
+
 // TestForms plays what applications write, with its near misses.
 func TestForms(t *testing.T) {
-	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2]).forms(slices.Concat(forms, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
+	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1]).forms(slices.Concat(forms, joins, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
 }
 
 // TestFormsFamily plays them on MariaDB, or another product of the family.
@@ -568,7 +694,7 @@ func (s *stand) forms(list []form, levels ...string) {
 		for _, f := range list {
 			clean := "DELETE FROM booking"
 			if !s.family {
-				clean = "WITH b AS (DELETE FROM booking) DELETE FROM visit"
+				clean = "WITH b AS (DELETE FROM booking), r AS (UPDATE room SET floor = 4 WHERE id > 2) DELETE FROM visit"
 			}
 			for _, q := range []string{clean, "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
 				if _, err := ask(s.direct, q); err != nil {
@@ -710,7 +836,10 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 			add([]string{"SELECT id, tag FROM shown WHERE v = $1", "SELECT r_id, n FROM both_shown b JOIN q ON q.v <> b.r_id WHERE b.v = $1", "SELECT count(*) FROM shown WHERE id <> $1",
 				"SELECT id, tag FROM r WHERE v = $1", "SELECT r.id, r.tag, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1", "SELECT r.tag FROM r LEFT JOIN q ON q.v <> r.id WHERE r.v = $1 LIMIT 2",
 				"SELECT r.id, s.n, q.v FROM r LEFT JOIN (s JOIN q ON q.v = s.n) ON s.id = r.id WHERE (r.v = $1)",
-				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3"}[rng.IntN(8)], v)
+				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3",
+				"SELECT count(*) FROM r JOIN q ON q.v = r.v WHERE r.id <> $1", "SELECT EXISTS (SELECT 1 FROM r, q WHERE q.id = r.v AND q.v <> $1)", "SELECT count(*) AS n FROM r JOIN s ON s.id = r.v JOIN q ON q.v = r.v WHERE s.n > $1",
+				"SELECT r.id, q.id AS q FROM r JOIN q ON q.v = r.v WHERE r.id <> $1 ORDER BY r.id", "SELECT 1 AS one FROM r, q WHERE q.id = r.v AND q.v <> $1 LIMIT 1",
+				"UPDATE q SET v = $1 WHERE id = 1"}[rng.IntN(14)], v)
 		}
 	}
 	return p
@@ -931,6 +1060,8 @@ func (s *stand) judge(level string, seed uint64, r live.Result, order []int, pro
 	}
 	// A locking read supersedes earlier plain reads of the row, and what a statement read that was undone is not judged.
 	left := strings.Contains(text.String(), "FOR UPDATE") || strings.Contains(text.String(), "ROLLBACK TO")
+	// Of a join, each table is asked for with the rows of the others that there were: rows of two tables that one transaction makes can match together.
+	left = left || strings.Contains(text.String(), "JOIN q ON q.v") && strings.Contains(text.String(), "INSERT INTO q")
 	exactly := !left && c.Blind+c.Unsettled+c.Unevaluated()+c.Approximate+c.Opaque == 0
 	switch {
 	case order == nil && found:

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -36,7 +38,27 @@ type Ask struct {
 }
 
 // AsksExistence reports whether the statement only tells whether there are rows, see Ask.Exists.
-func (p *Plan) AsksExistence() bool { return len(p.Asks) == 1 && p.Asks[0].Exists }
+func (p *Plan) AsksExistence() bool { return len(p.Asks) > 0 && p.Asks[0].Exists }
+
+// ReadLists reads the values of the hidden columns that Plan.Lists counts.
+func ReadLists(cells [][]byte) (lists [][]condition.Value) {
+	for _, text := range cells {
+		var raw []any
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if text == nil || d.Decode(&raw) != nil {
+			lists = append(lists, nil)
+			continue
+		}
+		list := make([]condition.Value, len(raw))
+		for i, v := range raw {
+			s := fmt.Sprint(v)
+			list[i] = &s
+		}
+		lists = append(lists, list)
+	}
+	return lists
+}
 
 // Bind gives the Ask with the values of parameters.
 func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {

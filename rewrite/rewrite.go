@@ -92,9 +92,14 @@ type Plan struct {
 	// WithRows is the coverage of a statement whose answer has Rows rows, or at least one if Rows is 0, or that changed so many, where that is more
 	// than Coverage: for some forms the rows tell everything, and no rows nothing. It is empty for other statements. Without WithRows, the log
 	// may tell nothing of a statement that changed Rows rows: all are new (MySQL family).
-	WithRows    history.Coverage
-	Rows        int
-	Met         bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
+	WithRows history.Coverage
+	Rows     int
+	Met      bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
+	// Blank says that an answer without rows has one all the same, which the client does not see: of its hidden columns only Lists tell something, and the
+	// first one is NULL, which it is of no other row.
+	Blank bool
+	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told.
+	Lists       int
 	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event
@@ -179,11 +184,18 @@ const StampMark = "\x00"
 
 // DecodeRow is Decode for one row of an answer. What is the same in each row counts for the first one. It may change the cells.
 func (p *Plan) DecodeRow(list []history.Access, hidden [][]byte, first bool) ([]history.Access, error) {
+	if p.IsBlank(hidden) {
+		return list, nil
+	}
+	hidden = hidden[:max(0, len(hidden)-p.Lists)]
 	for i := max(0, len(hidden)-p.Same); i < len(hidden) && !first; i++ {
 		hidden[i] = []byte{} // it says nothing
 	}
 	return p.Decode(list, hidden)
 }
+
+// IsBlank reports whether a row with these hidden columns stands for none, see Blank.
+func (p *Plan) IsBlank(hidden [][]byte) bool { return p.Blank && len(hidden) > 0 && hidden[0] == nil }
 
 // WithStamp makes the text to send from the client's text of the whole Script, of which p is the only Plan: Script.SQL
 // with the stamp in it.

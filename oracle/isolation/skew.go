@@ -231,12 +231,16 @@ func pins(where *condition.Condition) bool {
 	return where.Op == "=" || where.Op == "and" && slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
 }
 
-// shape is the question without its constants.
+// shape is the question without its constants, however many there are.
 func (p *predicate) shape() string {
 	var b strings.Builder
 	var add func(where *condition.Condition)
 	add = func(where *condition.Condition) {
-		fmt.Fprintf(&b, "(%s %q", where.Op, where.Column)
+		op := where.Op
+		if op == "in" {
+			op = "="
+		}
+		fmt.Fprintf(&b, "(%s %q", op, where.Column)
 		for i := range where.Args {
 			add(&where.Args[i])
 		}

@@ -264,6 +264,9 @@ func (a *serverHalf) done(f frame, e *entry) error {
 	if err := a.release(); err != nil {
 		return err
 	}
+	if e.blank {
+		body, f.kind, e.blank = unnumbered(body, f.kind), 'C', false
+	}
 	tag := ""
 	if f.kind == 'C' {
 		tag, _, _ = text(body)
@@ -281,6 +284,18 @@ func (a *serverHalf) done(f frame, e *entry) error {
 		return nil
 	}
 	return a.out.message(f.kind, body)
+}
+
+// unnumbered gives the CommandComplete of an answer of which the only row was left out. A portal that was to give one row is suspended behind it, and
+// has no more.
+func unnumbered(body []byte, kind byte) []byte {
+	if kind == 's' {
+		return []byte("SELECT 0\x00")
+	}
+	if n := len(body); n > 2 && body[n-2] == '1' {
+		body[n-2] = '0'
+	}
+	return body
 }
 
 // failure relays an ErrorResponse.

@@ -57,6 +57,7 @@ type entry struct {
 	failed  bool
 	begun   bool // its answer has begun
 	notices int  // that came before
+	blank   bool // the answer at hand has no row, see rewrite.Plan.Blank
 	copying bool // a CopyInResponse came, its CommandComplete or error did not
 }
 

@@ -12,6 +12,7 @@ import (
 const (
 	fieldTail = 18 // of a field in a RowDescription, behind its name: table, column, type, size, modifier, format
 	oidText   = 25
+	null      = 0xffffffff // in place of the length of a value
 )
 
 // rowDescription relays a RowDescription without its hidden fields, which are the last ones, of type text.
@@ -98,6 +99,11 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 	if !ok {
 		a.pipeline.lose("a row does not have the hidden columns")
 		return a.out.message('D', body)
+	}
+	if plan.Blank && binary.BigEndian.Uint32(body[end:]) == null {
+		e.blank = true
+		a.decode(body[end:], plan, run)
+		return nil
 	}
 	if plan.Hidden > 0 {
 		a.decode(body[end:], plan, run)

@@ -110,6 +110,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			continue
 		}
 		a = settled(a)
+		a.Where = a.Where.WithLists(r.lists)
 		none := r.none || a.Within // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""

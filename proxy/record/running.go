@@ -9,6 +9,7 @@ import (
 	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/statement/condition"
 	"wirecheck/trace/secret"
 )
 
@@ -25,16 +26,20 @@ type Running struct {
 	values   bool // they are recorded for people,
 	shown    int  // of so many rows up to now
 	reads    []read
-	row      bool // see Existed: the answer has one,
-	none     bool // and its first value is 0 or false
+	lists    [][]condition.Value // see rewrite.Plan.Lists
+	row      bool                // see Existed: the answer has one,
+	none     bool                // and its first value is 0 or false
 }
 
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.mark = len(r.accesses)
+	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && n >= 0 {
+		r.lists = rewrite.ReadLists(hidden[n:])
+	}
 	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)
-	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
+	if err != nil && !errors.Is(err, rewrite.ErrPartial) || p.IsBlank(hidden) {
 		return err
 	}
 	r.decoded++

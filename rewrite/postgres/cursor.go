@@ -24,7 +24,7 @@ func (x *planner) declare(d *pg.DeclareCursorStmt) {
 		x.selectStmt(q)
 		if x.plan.Hidden > 0 && (x.wrapped || !x.columnsOnly()) {
 			x.opaque("a cursor over a query that must be read twice")
-			x.plan.Hidden, x.plan.Decode, x.plan.WithRows = 0, nil, ""
+			x.plan.Hidden, x.plan.Lists, x.plan.Decode, x.plan.WithRows = 0, 0, nil, ""
 		}
 		x.plan.Predicate = true
 		x.rows()

@@ -20,6 +20,9 @@ type planner struct {
 	silent bool // an answer without rows does not tell what was read
 	facts  int  // tables whose versions are captured, as they are mentioned
 
+	join  *joining // the query is about an inner join, for which lists are to be told
+	lists int      // hidden columns that have them
+
 	prepared bool // the text comes with a Parse message
 
 	inside    insides // the parts of WITH that write
@@ -59,7 +62,8 @@ func (x *planner) finish() {
 	if len(x.edits) == 0 {
 		return
 	}
-	p.Hidden = len(x.parts)
+	p.Lists = x.lists
+	p.Hidden = len(x.parts) + x.lists
 	p.Decode = decoder(x.parts)
 	if x.arms != nil {
 		p.Hidden, p.Decode = armDecoder(x.arms, x.parts)

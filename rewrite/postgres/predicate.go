@@ -25,7 +25,7 @@ func (x *planner) predicates(n *pg.Node) {
 	}
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
-		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 {
+		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 && x.join == nil {
 			x.askedBySelect(s.SelectStmt, len(tables))
 		}
 	case *pg.Node_UpdateStmt:
@@ -263,9 +263,10 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 		return
 	}
 	ask.Table = top.String()
-	ask.Where = condition.Always
 	if where != nil {
-		ask.Where = x.condition(where, rel, ref, &ask)
+		ask.Where = condition.And(x.condition(where, rel, ref, &ask), ask.Where)
+	} else {
+		ask.Where = condition.And(ask.Where)
 	}
 	ask.Pinned = pinned(where, source{rel: rel, ref: ref})
 	if !ask.Pinned {

@@ -43,6 +43,9 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
+	if x.join = joinOf(x, s); x.join != nil {
+		x.join.asks(x)
+	}
 	switch {
 	case !x.catalog.Usable():
 		x.opaque("the catalog is not known")
@@ -125,7 +128,11 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	if (len(outside) > 0 || len(x.inside) > 0) && !x.wrap(outside) {
 		x.missing("its end was not found")
 	}
+	if grouped && !x.wrapped {
+		add = append(add, x.join.columns(x)...)
+	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
+	x.join.wrap(x)
 	x.incomplete(c)
 	if len(list) == 1 && list[0].up == "" && len(c.tables) == 1 {
 		x.plan.Predicate = !pinned(s.WhereClause, list[0])

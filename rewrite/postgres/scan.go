@@ -473,7 +473,11 @@ func (x *planner) wrap(list []scan) bool {
 		add += ", " + x.askScan(sc, true)
 		x.facts += sc.tables
 	}
-	for _, column := range x.askInside(true) {
+	columns := x.askInside(true)
+	if x.join != nil && !x.join.blank {
+		columns = append(columns, x.join.columns(x)...)
+	}
+	for _, column := range columns {
 		add += ", " + column
 	}
 	x.wrapped = true
@@ -489,6 +493,9 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bo
 		return 0, false
 	}
 	q := s.FromClause[0].GetRangeSubselect()
+	if j := s.FromClause[0].GetJoinExpr(); j.GetJointype() == pg.JoinType_JOIN_LEFT && j.GetQuals().GetAConst().GetBoolval().GetBoolval() {
+		q = j.Rarg.GetRangeSubselect() // see joining.wrap
+	}
 	star := s.TargetList[0].GetResTarget().GetVal().GetColumnRef().GetFields()
 	if q.GetAlias().GetAliasname() != x.hiddenPrefix()+"q" || len(star) != 2 || star[1].GetAStar() == nil {
 		return 0, false

@@ -213,6 +213,9 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 		if v == nil {
 			continue
 		}
+		if (*v)[0] == '#' {
+			return c // see WithLists
+		}
 		if text, ok := Constant(*v); ok {
 			out[i] = &text
 			continue
@@ -254,6 +257,57 @@ func Place(v string) (at int, ok bool) {
 // and its place in the text in front.
 func Open(op string, kind Kind, column string, values ...Value) Condition {
 	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
+}
+
+// Listed is the condition that a column has one of the values of a list that becomes known with the answer.
+func Listed(kind Kind, column string, list int) Condition {
+	v := "#" + strconv.Itoa(list)
+	return Open("in", kind, column, &v)
+}
+
+// WithLists gives the condition with the lists of Listed; nil stands for one that is not known.
+func (c Condition) WithLists(lists [][]Value) Condition {
+	if len(c.Args) > 0 {
+		args := make([]Condition, len(c.Args))
+		for i := range c.Args {
+			args[i] = c.Args[i].WithLists(lists)
+		}
+		c.Args = args
+	}
+	if c.Op != "parameters" || c.Values[0] == nil || (*c.Values[0])[0] != '#' {
+		return c
+	}
+	i, err := strconv.Atoi((*c.Values[0])[1:])
+	switch {
+	case err != nil || i >= len(lists) || lists[i] == nil:
+		return Unknown("the rows of a join were not listed")
+	case len(lists[i]) == 0:
+		return Condition{Op: "not", Args: []Condition{Always}}
+	case len(lists[i]) == 1:
+		return Compare("=", c.Kind, c.Column, lists[i][0])
+	}
+	return Compare("in", c.Kind, c.Column, lists[i]...)
+}
+
+// And is the conjunction of conditions.
+func And(list ...Condition) Condition {
+	var all []Condition
+	for _, c := range list {
+		switch c.Op {
+		case "and":
+			all = append(all, c.Args...)
+		case "true", "":
+		default:
+			all = append(all, c)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return Always
+	case 1:
+		return all[0]
+	}
+	return Condition{Op: "and", Args: all}
 }
 
 // Constants is the comparison of two integers for equality, as 1 = 1 and 1 = 0, which programs write where there is no condition. The

@@ -60,6 +60,33 @@ func TestHolds(t *testing.T) {
 }
 
 // TestInterval has conditions and the integers for which they are not certainly false.
+// TestLists: lists that are known with the answer, and near misses.
+func TestLists(t *testing.T) {
+	word := func(list ...string) (values []Value) {
+		for _, v := range list {
+			values = append(values, &v)
+		}
+		return append([]Value{}, values...)
+	}
+	c := And(Condition{}, Compare("=", Number, "hour", word("9")...), And(Listed(Number, "room", 1), Always))
+	c = c.Bind(func(int) (Value, bool) { return nil, false })
+	for _, tt := range []struct {
+		lists [][]Value
+		want  string
+	}{
+		{[][]Value{word("7"), word("1", "2")}, "(and (= number hour 9) (in number room 1 2))"},
+		{[][]Value{word("7"), word("1")}, "(and (= number hour 9) (= number room 1))"},
+		{[][]Value{word("7"), word()}, "(and (= number hour 9) (not (true)))"},
+		{[][]Value{word("7"), nil}, `(and (= number hour 9) (unsure "the rows of a join were not listed"))`},
+		{[][]Value{word("7")}, `(and (= number hour 9) (unsure "the rows of a join were not listed"))`},
+		{nil, `(and (= number hour 9) (unsure "the rows of a join were not listed"))`},
+	} {
+		if got := c.WithLists(tt.lists).String(); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.lists, got, tt.want)
+		}
+	}
+}
+
 func TestInterval(t *testing.T) {
 	for _, tt := range []struct {
 		where    string

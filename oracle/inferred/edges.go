@@ -39,7 +39,7 @@ func (c *checker) link(kind kinds, from, to access) {
 }
 
 // linkAgain draws an edge that Elle's graphs do not have, for the levels alone: of a read after the first one, which shows in what order a
-// transaction read.
+// transaction read, and of a read of an own append, which shows what the append met.
 func (c *checker) linkAgain(kind kinds, from, to access) {
 	if from.txn != to.txn && c.node[from.txn] && c.node[to.txn] {
 		c.reread = append(c.reread, edge{from.txn, to.txn, from.op, to.op, kind})
@@ -69,6 +69,7 @@ func (c *checker) listKey(k int) {
 			if x := &c.versions[last]; x.writer != none && !x.twice {
 				c.link(wr, access{x.writer, x.op}, r)
 			}
+			c.before(info, got, r)
 		}
 		if list := readers[last]; len(list) == 0 || list[len(list)-1].txn != r.txn {
 			readers[last] = append(readers[last], r)
@@ -115,6 +116,18 @@ func (c *checker) listKey(k int) {
 	}
 	if len(hidden) > 1 {
 		c.loose = append(c.loose, loose{info, hidden, nil})
+	}
+}
+
+// before draws the wr of a read of the reader's own append: the elements in front of it were read, too.
+func (c *checker) before(info *keyInfo, got []string, r access) {
+	for i := range slices.Backward(got) {
+		if x := &c.versions[info.byValue[got[i]]]; x.twice || x.writer != r.txn {
+			if i+1 < len(got) && x.writer != none && !x.twice {
+				c.linkAgain(wr, access{x.writer, x.op}, r)
+			}
+			return
+		}
 	}
 }
 

@@ -306,12 +306,13 @@ func registerReads(c *checker, info *keyInfo) (first map[int32]access, readers, 
 	again = map[int32][]access{}
 	for _, r := range info.reads {
 		if first[r.txn] != r {
-			if _, ok := first[r.txn]; ok && !c.wroteBefore(info, r) {
-				v := c.readVersion(info, r)
-				again[v] = append(again[v], r)
-				if v != none && c.known(v) {
-					c.linkAgain(wr, access{c.versions[v].writer, c.versions[v].op}, r)
-				}
+			v := c.readVersion(info, r)
+			if v != none && c.versions[v].writer == r.txn {
+				continue // its own
+			}
+			again[v] = append(again[v], r)
+			if v != none && c.known(v) {
+				c.linkAgain(wr, access{c.versions[v].writer, c.versions[v].op}, r)
 			}
 			continue
 		}

@@ -23,6 +23,8 @@ func TestLevels(t *testing.T) {
 		{"no write skew", "1 a x 1, r y\n2 a y 1, r x 1\n3 r x 1, r y 1", "", "strict serializable"},
 		{"long fork", "1 a x 1\n2 a y 1\n3 r x 1, r y\n4 r y 1, r x", "PL-2.99; prefix consistency; snapshot isolation", "parallel snapshot isolation; PL-3U"},
 		{"fractured read", "1 a x 1, a y 1\n2 r y, r x 1", "read atomic; PL-2.99", "cursor stability; monotonic atomic view"},
+		{"a version of another one behind an own write", "1 w x 1\n2 r x, w x 2, r x = 1\n3 r x = 2", "cursor stability; read atomic", "monotonic atomic view"},
+		{"an own version behind an own write", "1 w x 1\n2 r x, w x 2, r x = 2\n3 r x = 2", "", "strict serializable"},
 		{"fractured read, of an own append", "1 a x 1, a y 1\n2 r y, a x 2, r x 1 2", "read atomic; PL-2.99", "cursor stability; monotonic atomic view"},
 		{"a transaction vanishes behind an own append", "1 a x 1, a y 1\n2 a x 2, r x 1 2, r y", "read committed with monotonic reads", "cursor stability"},
 		{"a whole read, of an own append", "1 a x 1, a y 1\n2 r y 1, a x 2, r x 1 2", "", "strict serializable"},

@@ -47,7 +47,7 @@ type kind struct {
 	commit  func(s *store, t *txn, rows []int) (ok bool)
 	single  bool // a statement reads one row
 	locks   bool // a write holds its row until its transaction ends
-	forks   bool // behind its own write, a transaction may read newer versions than before: of lists, what it had read then shows through
+	forks   bool // what a transaction's own write met may be newer than what else it reads: of lists, that shows through
 }
 
 // store is a database with versions that keeps one level's promises, and no other.
@@ -184,7 +184,7 @@ var kinds = []kind{
 	{level: "cursor stability", locks: true, begin: lastPoint, write: current, version: func(s *store, t *txn, row int) *txn { return s.at(row, s.between(0, s.now())) }},
 	{level: "monotonic atomic view", locks: true, begin: anyPoint, stmt: func(s *store, t *txn) { t.point = s.between(t.point, s.now()) }},
 	{level: "read atomic", locks: true, forks: true, begin: lastPoint, version: atomic},
-	{level: "update atomic", locks: true, begin: lastPoint, version: atomic, write: current},
+	{level: "update atomic", locks: true, forks: true, begin: lastPoint, version: atomic, write: current},
 	{level: "causal", forks: true, begin: causes},
 	{level: "parallel snapshot isolation", begin: causes, commit: func(s *store, t *txn, rows []int) bool {
 		return !slices.ContainsFunc(rows, func(row int) bool { w := s.at(row, s.now()); return w != nil && !t.sees[w] })

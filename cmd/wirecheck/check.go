@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -134,6 +135,7 @@ func parseLevel(text string) (sql string, asked *level.Level, err error) {
 
 // levels says which levels a history satisfies.
 func levels(j *judgement, asked *level.Level) (*report.Levels, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(sievingGarbage))
 	g := isolation.Levels(j.checker)
 	vs := g.Judge()
 	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(j.checker), Verdicts: vs}

@@ -105,7 +105,7 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, ordered b
 // that while a sieve has numbers in arrays, which take much room, and in which a collection looks for nothing.
 const (
 	keepingGarbage = 200
-	sievingGarbage = 60
+	sievingGarbage = 20
 )
 
 // judgeAll is judgeOnce with a checker that keeps everything.

@@ -70,25 +70,38 @@ type Verdict struct {
 	Witness *Witness `json:"witness,omitempty"`
 }
 
-// Judge judges all levels, in the order of Levels.
+// Judge judges all levels, in the order of Levels. Those that ask for the same kinds of edges share a component, which takes much memory: one at a time.
 func (g *Graph) Judge() []Verdict {
-	out, cs := make([]Verdict, len(Levels)), map[Kind]*component{}
+	out := make([]Verdict, len(Levels))
 	for i := range Levels {
-		out[i] = g.verdict(&Levels[i], cs)
+		var c *component
+		for k := i; k < len(Levels); k++ {
+			if out[k].Level == "" && Levels[k].kinds == Levels[i].kinds {
+				out[k], c = g.verdict(&Levels[k], c)
+			}
+		}
 	}
 	return out
 }
 
 // Decide judges one level.
-func (g *Graph) Decide(l *Level) Verdict { return g.verdict(l, map[Kind]*component{}) }
+func (g *Graph) Decide(l *Level) Verdict {
+	v, _ := g.verdict(l, nil)
+	return v
+}
 
-// verdict judges a level. cs are the components that were found before, by the kinds of their edges.
-func (g *Graph) verdict(l *Level, cs map[Kind]*component) Verdict {
+// verdict judges a level. c is the component with the cycles of its kinds; nil: it was not looked for yet.
+func (g *Graph) verdict(l *Level, c *component) (Verdict, *component) {
 	v := Verdict{Level: l.Name, State: Satisfied}
 	if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
 		a, _ := anomaly.Of(g.facts[k].Class, "")
 		v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
-	} else if c := g.among(l.kinds, cs); len(c.txns) > 0 {
+		return v, c
+	}
+	if c == nil {
+		c = g.cyclic(l.kinds)
+	}
+	if len(c.txns) > 0 {
 		w, sure := l.check(c)
 		switch {
 		case w != nil:
@@ -100,17 +113,7 @@ func (g *Graph) verdict(l *Level, cs map[Kind]*component) Verdict {
 	if v.State == Satisfied && g.Timeless && forms[l.Name].kinds&RT != 0 {
 		v.State = Unknown
 	}
-	return v
-}
-
-// among is the component with the cycles of some kinds.
-func (g *Graph) among(kinds Kind, cs map[Kind]*component) *component {
-	c := cs[kinds]
-	if c == nil {
-		c = g.cyclic(kinds)
-		cs[kinds] = c
-	}
-	return c
+	return v, c
 }
 
 // Weakest are the weakest levels of those that are broken: all that they imply is not.

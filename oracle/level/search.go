@@ -314,58 +314,67 @@ func (g *Graph) cyclic(kinds Kind) *component {
 	if !slices.Contains(in, true) {
 		return &component{}
 	}
-	all := part(func(i int32) bool { return in[i] }, func(yield func(edge) bool) {
-		for e := range g.edges.all() {
-			if e.kind&kinds != 0 && !yield(e) {
-				return
-			}
-		}
-	}, g.txns)
+	c := g.part(in, kinds)
 	if kinds&(SO|RT) != 0 {
-		so, times := g.order(all.txns)
-		all.edges, all.times = append(all.edges, so...), times
+		so, times := g.order(c.txns)
+		c.edges, c.times = append(c.edges, so...), times
 	}
-	of, count := all.graph(kinds, false, false, nil).components()
+	of, count := c.graph(kinds, false, false, nil).components()
 	if count == 0 {
 		return &component{}
 	}
-	c := part(func(i int32) bool { return of[i] != 0 }, func(yield func(edge) bool) {
-		for _, e := range all.edges {
-			if of[e.from] == of[e.to] && !yield(e) {
-				return
-			}
-		}
-	}, all.txns)
-	if kinds&RT != 0 {
+	c.keep(of)
+	if c.times = nil; kinds&RT != 0 {
 		_, c.times = g.order(c.txns)
 	}
 	c.kinds = kinds
-	for _, n := range of[:len(all.txns)] {
-		if n != 0 {
-			c.of = append(c.of, n)
-		}
-	}
 	return c
 }
 
-// part is a part of some transactions, and of the edges between them.
-func part(in func(i int32) bool, edges iter.Seq[edge], txns []Txn) *component {
+// part is the transactions that are in, and the edges of some kinds between them.
+func (g *Graph) part(in []bool, kinds Kind) *component {
 	c := &component{}
-	place := make([]int32, len(txns)) // one more than that in the part
-	for i, t := range txns {
-		if in(int32(i)) {
-			c.txns = append(c.txns, t)
+	place := make([]int32, len(g.txns))
+	for i, t := range g.txns {
+		if in[i] {
 			place[i] = int32(len(c.txns))
+			c.txns = append(c.txns, t)
 		}
 	}
-	if len(c.txns) == 0 {
-		return c
-	}
-	for e := range edges {
-		if place[e.from] != 0 && place[e.to] != 0 {
-			e.from, e.to = place[e.from]-1, place[e.to]-1
-			c.edges = append(c.edges, e)
+	within := func(yield func(*edge)) {
+		for e := range g.edges.all() {
+			if e.kind&kinds != 0 && in[e.from] && in[e.to] {
+				yield(&e)
+			}
 		}
 	}
+	n := 0
+	if kinds&(SO|RT) != 0 {
+		n = len(c.txns)
+	}
+	within(func(*edge) { n++ })
+	c.edges = make([]edge, 0, n) // append would copy all of it again and again
+	within(func(e *edge) {
+		e.from, e.to = place[e.from], place[e.to]
+		c.edges = append(c.edges, *e)
+	})
 	return c
+}
+
+// keep keeps the transactions that have a number, and the edges between those of one number.
+func (c *component) keep(of []int32) {
+	place, txns, edges := make([]int32, len(c.txns)), c.txns[:0], c.edges[:0]
+	for i, t := range c.txns {
+		if of[i] != 0 {
+			place[i] = int32(len(txns))
+			txns, c.of = append(txns, t), append(c.of, of[i])
+		}
+	}
+	for _, e := range c.edges {
+		if of[e.from] != 0 && of[e.from] == of[e.to] {
+			e.from, e.to = place[e.from], place[e.to]
+			edges = append(edges, e)
+		}
+	}
+	c.txns, c.edges = txns, edges
 }

@@ -20,9 +20,11 @@ type exact struct {
 	txns  *txns
 	in    []bool   // the suspects, or all
 	ends  []uint32 // of each transaction: one more than its place in the order of ends
-	drawn pile[draft]
-	why   string // not empty: the history is not plain
-	rough bool   // accesses do not tell the places of all versions
+	drawn drafts
+	out   []uint32 // of each transaction: how many edges leave it
+	into  []uint32 // and how many lead to it
+	why   string   // not empty: the history is not plain
+	rough bool     // accesses do not tell the places of all versions
 
 	versions uint32   // of all rows so far
 	seen     []uint32 // of each transaction: the epoch of the last row that it wrote
@@ -48,24 +50,6 @@ type standing struct {
 	dead        bool
 	next, prev  int32 // the places of those that replaced it and that it replaced, as a write told; none: -1
 	known       bool  // its place was told
-}
-
-// draft is an edge between two transactions, as the one that ended last draws it.
-type draft struct {
-	by uint32
-	edge
-}
-
-// edge is one that is drawn by a transaction to or from another one, which ended before it.
-type edge struct {
-	other      uint32
-	nth        uint32 // the access at which it is drawn
-	mine, his  uint32 // accesses
-	mySt, hisS uint32 // and their statements
-	old, new   uint32 // versions
-	kind       cycle.Kinds
-	over       bool
-	leaves     bool // it leads to the other one
 }
 
 // related says how transactions may be related but by the rows that they read and wrote; empty: not at all.
@@ -108,7 +92,8 @@ func (s *Sieve) exact(in []bool, suspects int) *exact {
 	if 2*suspects > len(in) {
 		in = slices.Repeat([]bool{true}, len(in))
 	}
-	x := &exact{txns: &s.txns, in: in, ends: make([]uint32, len(in)), seen: make([]uint32, len(in))}
+	n := len(in)
+	x := &exact{txns: &s.txns, in: in, ends: make([]uint32, n), seen: make([]uint32, n), out: make([]uint32, n), into: make([]uint32, n), drawn: drafts{last: make([]uint32, n)}}
 	for i, n := range s.txns.ended {
 		x.ends[n] = uint32(i) + 1
 	}
@@ -429,5 +414,9 @@ func (x *exact) edge(i int, kind cycle.Kinds, a, b, old, new int, over bool) {
 	default:
 		return // it was drawn when the later one of the two ended
 	}
-	x.drawn.add(draft{at.txn, e})
+	x.out[from.txn]++
+	x.into[to.txn]++
+	if !x.drawn.add(at.txn, &e) {
+		x.why = "there are too many edges"
+	}
 }

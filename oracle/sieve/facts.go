@@ -1,7 +1,5 @@
 package sieve
 
-import "encoding/binary"
-
 // What a row's history is made of.
 
 // flags say what a fact is.
@@ -48,15 +46,26 @@ func hash(seed uint64, s string) uint64 {
 		h ^= h >> 32
 		b = b[8:]
 	}
-	if len(b) > 0 {
-		var last [8]byte
-		copy(last[:], b)
-		h = (h ^ binary.LittleEndian.Uint64(last[:])) * m2
+	if n := len(b); n > 0 {
+		last := uint64(0) // the bytes left, with zeros behind them
+		switch {
+		case len(s) >= 8:
+			last = word(s[len(s)-8:]) >> (64 - 8*n)
+		case n >= 4:
+			last = half(b) | half(b[n-4:])<<(8*n-32)
+		default:
+			last = uint64(b[0]) | uint64(b[n/2])<<(n/2*8) | uint64(b[n-1])<<(8*n-8)
+		}
+		h = (h ^ last) * m2
 		h ^= h >> 32
 	}
 	h *= m1
 	h ^= h >> 29
 	return max(h, 1) // 0 says that there is no text
+}
+
+func half(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
 }
 
 func word(s string) uint64 {

@@ -1,9 +1,6 @@
 package sieve
 
-import (
-	"encoding/binary"
-	"iter"
-)
+import "encoding/binary"
 
 // pile is a long list that grows without being copied.
 type pile[T any] struct {
@@ -35,22 +32,6 @@ func (p *pile[T]) all(yield func(int, *T) bool) {
 				return
 			}
 			n++
-		}
-	}
-}
-
-// drain gives all, and keeps nothing of what it gave.
-func (p *pile[T]) drain() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		lists := append(p.full, p.last)
-		p.full, p.last = nil, nil
-		for k, list := range lists {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-			lists[k] = nil
 		}
 	}
 }

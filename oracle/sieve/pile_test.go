@@ -4,7 +4,33 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"wirecheck/oracle/cycle"
 )
+
+// TestDrafts: the edges of each transaction are read as they were drawn, in the order of its accesses, whatever they say and however they lie between
+// those of others.
+func TestDrafts(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		number := func() uint32 { return rng.Uint32() >> rng.IntN(32) }
+		d, want := drafts{last: make([]uint32, 9)}, make([][]edge, 9)
+		for range rng.IntN(40_000) {
+			e := edge{other: number(), nth: rng.Uint32N(3), mine: number(), his: number(), mySt: number(), hisS: number(), old: number(), new: number(),
+				kind: []cycle.Kinds{cycle.WW, cycle.WR, cycle.RW}[rng.IntN(3)], over: rng.IntN(2) == 0, leaves: rng.IntN(2) == 0}
+			by := rng.Uint32N(9)
+			if want[by] = append(want[by], e); !d.add(by, &e) {
+				t.Fatalf("seed %d: so many do not fit", seed)
+			}
+		}
+		for by := range want {
+			slices.SortStableFunc(want[by], func(a, b edge) int { return int(a.nth) - int(b.nth) })
+			if got := d.of(uint32(by)); !slices.Equal(got, want[by]) {
+				t.Fatalf("seed %d, transaction %d:\n%+v\nwant\n%+v", seed, by, got, want[by])
+			}
+		}
+	}
+}
 
 // TestStore: the facts of each row are read as they were added, whatever they say and however they lie between those of other rows.
 func TestStore(t *testing.T) {

@@ -1,9 +1,7 @@
 package sieve
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	"wirecheck/oracle/cycle"
 )
@@ -11,8 +9,7 @@ import (
 // Walks are the cycles that a sieve found itself, and the edges that it looked for them in.
 type Walks struct {
 	txns  *txns
-	first []uint32 // of each transaction: its edges in edges
-	edges []edge
+	drawn drafts
 	by    map[uint64][]cycle.Walk
 	far   int
 	in    ids
@@ -43,40 +40,26 @@ func (s *Sieve) walks(x *exact) *Walks {
 // walks searches the edges as the Checker would: each time that a transaction ends, for the cycles that it completes.
 func (x *exact) walks() *Walks {
 	n := len(x.in)
-	w := &Walks{txns: x.txns, first: make([]uint32, n+1), edges: make([]edge, x.drawn.len()), by: map[uint64][]cycle.Walk{}, in: ids{most: 4*uint64(n) + 4096}}
-	nodes, out, into := 0, make([]uint32, n), make([]uint32, n)
-	for _, d := range x.drawn.all {
-		w.first[d.by+1]++
-		from, to := d.by, d.other
-		if !d.leaves {
-			from, to = to, from
-		}
-		out[from]++
-		into[to]++
-	}
+	w := &Walks{txns: x.txns, drawn: x.drawn, by: map[uint64][]cycle.Walk{}, in: ids{most: 4*uint64(n) + 4096}}
+	nodes, arcs := 0, uint32(0)
 	for i := range n {
-		w.first[i+1] += w.first[i]
+		arcs += x.out[i]
 		if x.in[i] {
 			nodes++
 		}
 	}
-	next := slices.Clone(w.first[:n])
-	for d := range x.drawn.drain() {
-		w.edges[next[d.by]] = d.edge
-		next[d.by]++
-	}
 	g := cycle.New(nodes)
 	of, back := make([]uint32, n), make([]uint32, 0, nodes)
-	arcs := make([]cycle.Arc, 2*len(w.edges))
+	all := make([]cycle.Arc, 2*arcs)
 	room := func(most uint32) []cycle.Arc {
-		r := arcs[:0:most]
-		arcs = arcs[most:]
+		r := all[:0:most]
+		all = all[most:]
 		return r
 	}
 	for i := range n {
 		if x.in[i] {
 			of[i] = g.Add(uint64(x.ends[i]))
-			g.Nodes[of[i]] = cycle.Node{Out: room(out[i]), In: room(into[i])}
+			g.Nodes[of[i]] = cycle.Node{Out: room(x.out[i]), In: room(x.into[i])}
 			back = append(back, uint32(i))
 		}
 	}
@@ -87,12 +70,9 @@ func (x *exact) walks() *Walks {
 		for begun < n && int(x.txns.began[begun]) <= end {
 			begun++
 		}
-		list := w.edges[w.first[t]:w.first[t+1]]
+		list := w.drawn.of(t)
 		if len(list) == 0 {
 			continue
-		}
-		if !slices.IsSortedFunc(list, byAccess) {
-			slices.SortStableFunc(list, byAccess)
 		}
 		for i := range list {
 			e := &list[i]
@@ -119,8 +99,6 @@ func (x *exact) walks() *Walks {
 	return w
 }
 
-func byAccess(a, b edge) int { return cmp.Compare(a.nth, b.nth) }
-
 // add adds a cycle that transaction t completed.
 func (w *Walks) add(t uint32, f cycle.Found, g *cycle.Graph, back []uint32, x *exact) {
 	walk := cycle.Walk{Class: f.Class}
@@ -131,7 +109,7 @@ func (w *Walks) add(t uint32, f cycle.Found, g *cycle.Graph, back []uint32, x *e
 			by, leaves, other = to, false, from
 		}
 		st := cycle.Step{Txn: w.txns.id[from], RW: h.RW}
-		for _, e := range w.edges[w.first[by]:w.first[by+1]] {
+		for _, e := range w.drawn.of(by) {
 			if e.other != other || e.leaves != leaves {
 				continue
 			}
@@ -168,11 +146,11 @@ func (w *Walks) Transactions() iter.Seq[cycle.Txn] {
 	}
 }
 
-// Dependencies gives all edges in the order in which they were drawn.
+// Dependencies gives all edges in the order in which they were drawn. Behind the last one it keeps neither edges nor transactions, which take much memory.
 func (w *Walks) Dependencies() iter.Seq[cycle.Dependency] {
 	return func(yield func(cycle.Dependency) bool) {
 		for _, t := range w.txns.ended {
-			for _, e := range w.edges[w.first[t]:w.first[t+1]] {
+			for _, e := range w.drawn.of(t) {
 				d := cycle.Dependency{From: w.txns.id[t], To: w.txns.id[e.other], Kind: e.kind, Old: e.old, New: e.new, FromStatement: int32(e.mySt), ToStatement: int32(e.hisS)}
 				if !e.leaves {
 					d.From, d.To, d.FromStatement, d.ToStatement = d.To, d.From, d.ToStatement, d.FromStatement
@@ -185,5 +163,6 @@ func (w *Walks) Dependencies() iter.Seq[cycle.Dependency] {
 				}
 			}
 		}
+		w.drawn, w.txns = drafts{}, nil
 	}
 }

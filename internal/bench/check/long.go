@@ -21,6 +21,7 @@ const (
 	longTxns   = 20
 	longLength = 50_000 // short transactions while one long one is open
 	longTotal  = 200_000
+	shortParts = 8
 )
 
 // long measures the processor time of single calls of Add and prints the slowest ones. Then another checker gets the same events in pieces, of which all
@@ -30,7 +31,7 @@ func long() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	c := isolation.New(isolation.Options{})
 	var took []time.Duration
-	err := play(func(e history.Event) error {
+	err := play(longTxns, longTotal, func(e history.Event) error {
 		before, err := threadTime()
 		if err != nil {
 			return err
@@ -50,15 +51,34 @@ func long() error {
 	c = nil
 	runtime.GC()
 	whole := pieces{c: isolation.New(isolation.Options{})}
-	if err := errors.Join(play(whole.add), whole.flush()); err != nil {
+	if err := errors.Join(play(longTxns, longTotal, whole.add), whole.flush()); err != nil {
 		return err
 	}
 	fmt.Printf("all processor time of these events, on one core: %.0f statements/s, %.0f transactions/s, %.0f events/s\n", whole.per(whole.statements), whole.per(whole.txns), whole.per(len(took)))
-	return nil
+	return short()
 }
 
-// play makes the events of the third workload.
-func play(take func(history.Event) error) error {
+// short judges transactions none of which stays open, on one core, and prints after each part of them how fast that went and what is in memory.
+func short() error {
+	p := pieces{c: isolation.New(isolation.Options{})}
+	fmt.Printf("no long transactions:")
+	err := play(0, shortParts*longTotal, func(e history.Event) error {
+		err := p.add(e)
+		if len(p.events) == 0 && p.txns >= longTotal {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			fmt.Printf("  %.0f statements/s, %.1f MiB", p.per(p.statements), float64(m.HeapAlloc)/(1<<20))
+			p.statements, p.txns, p.took = 0, 0, 0
+		}
+		return err
+	})
+	fmt.Println()
+	return err
+}
+
+// play makes the events of the third workload, with so many long transactions at a time and so many short ones.
+func play(longs, total int, take func(history.Event) error) error {
 	rng := rand.New(rand.NewPCG(5, 6))
 	version := make([]uint64, formRows)
 	writer := make([]uint64, formRows)
@@ -96,8 +116,8 @@ func play(take func(history.Event) error) error {
 		n   int
 	}
 	lasting := [longTxns]open{}
-	for i := range longTotal {
-		if i%(longLength/longTxns) == 0 { // one long transaction ends, and the next one begins
+	for i := range total {
+		if longs > 0 && i%(longLength/longTxns) == 0 { // one long transaction ends, and the next one begins
 			k := i / (longLength / longTxns) % longTxns
 			session := uint64(100 + k)
 			if lasting[k].txn != 0 {

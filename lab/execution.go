@@ -27,6 +27,8 @@ type execution struct {
 	shell *shell.Shell
 	plans [][]int // by session: places in the permutation
 
+	watching sync.Mutex // who asks the lab's watcher
+
 	mu        sync.Mutex        // guards what follows
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were offered, in order
@@ -165,6 +167,9 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			return nil // the case is given up: see underWay
 		}
 		o := x.lab.config.Backend.Outcome(a, err)
+		if err == nil && InDoubt(st.SQL) {
+			o = answer.Outcome{Effect: answer.EffectGone}
+		}
 		ended := err != nil && a.Err != nil && o.Reason == answer.ReasonKilled && ctx.Err() == nil
 		x.note(func() {
 			ev := &x.done[place]
@@ -173,7 +178,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		close(x.over[place])
 		x.shell.Finish(s, o.Reason == answer.ReasonDeadlock)
 		switch {
-		case ended:
+		case ended, err == nil && m.lost:
 			x.skipRest(places, place)
 			return nil
 		case err != nil:
@@ -234,6 +239,9 @@ func (x *execution) skipRest(places []int, place int) {
 
 // do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
 func (x *execution) do(ctx context.Context, n int, m *session, sql string) (answer.Answer, error) {
+	if how := fault(sql); how != "" {
+		return x.end(ctx, m, how)
+	}
 	heard := 0
 	hear := func(notice answer.Notice) {
 		heard++
@@ -284,7 +292,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 	defer cancel()
 	began := time.Now()
+	x.watching.Lock()
 	waits, err := x.lab.watcher.Look(ctx, ids)
+	x.watching.Unlock()
 	if err != nil {
 		return nil, x.lab.blame(ctx, err, began, killLimit) // the lock views wait for nobody
 	}

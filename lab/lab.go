@@ -84,6 +84,7 @@ type Lab struct {
 // session is one connection of the lab.
 type session struct {
 	conn   engine.Conn
+	wire   *wire // below conn; nil: the product is embedded
 	name   string
 	heard  func(answer.Notice) // while a permutation is executed
 	inside bool                // a transaction is open
@@ -190,6 +191,7 @@ func (l *Lab) connect(ctx context.Context, name string) (*session, error) {
 			s.heard(n)
 		}
 	}
+	target.Dial = s.remembering(target.Dial)
 	conn, err := l.config.Backend.Connect(ctx, target)
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)

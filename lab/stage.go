@@ -268,6 +268,10 @@ func (s *Stage) steps(like schedule.Step, sql string, a answer.Answer, o answer.
 	if err != nil {
 		return nil, err
 	}
+	if fault(sql) != "" { // a report must tell, and a dialect leaves out comments
+		statements = slices.Clone(statements)
+		statements[0].Text = sql
+	}
 	like.Before, like.After, like.Effect, like.Reason = a.Before, a.After, o.Effect, o.Reason
 	return split(like, sql, statements, a), nil
 }

@@ -278,8 +278,44 @@ func (b *Panel) worth(findings []oracle.Finding) bool {
 	return b.Attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.Sparing || f.Kind != oracle.KindPermitted })
 }
 
-// ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
-func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (schedule.Verdict, error) {
+// ask lets one judge judge. Where nobody heard whether a transaction was committed, what is wrong must be wrong whether it was or not.
+func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (v schedule.Verdict, err error) {
+	courses, err := b.courses(s)
+	for _, s := range courses {
+		if v, err = b.askOf(ctx, spec, j, s); err != nil || len(v.Findings) == 0 {
+			break
+		}
+	}
+	return v, err
+}
+
+// courses are the schedules that an execution may have been: a COMMIT that is in doubt was done, or the transaction was rolled back.
+func (b *Panel) courses(s *schedule.Schedule) ([]*schedule.Schedule, error) {
+	list := []*schedule.Schedule{s}
+	for i := range s.Steps {
+		if !lab.InDoubt(s.Steps[i].Statement.Text) {
+			continue
+		}
+		var both []*schedule.Schedule
+		for _, sql := range []string{"COMMIT", "ROLLBACK"} {
+			statements, err := b.describe(sql)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range list {
+				course := *s
+				course.Steps = slices.Clone(s.Steps)
+				course.Steps[i].Statement, course.Steps[i].Effect = statements[0], answer.EffectNone
+				both = append(both, &course)
+			}
+		}
+		list = both
+	}
+	return list, nil
+}
+
+// askOf asks about one course. The judge has the same random numbers for the same schedule whatever was asked before.
+func (b *Panel) askOf(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (schedule.Verdict, error) {
 	stage := b.primary
 	if j.own {
 		var err error

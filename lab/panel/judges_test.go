@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"wirecheck/answer"
+	"wirecheck/backends"
+	"wirecheck/history"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 type alive bool
@@ -74,5 +79,46 @@ func TestNameless(t *testing.T) {
 	word := parse(t, "setup { CREATE TABLE row (a INT) }\nsession s\nstep x { SELECT 1 }\npermutation x") // a table called as a word of the rule
 	if a, b := WithoutNames("a row of row: it waits", word, other), WithoutNames("a row of t: it waits", word, other); a != b {
 		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// TestInDoubt: of a COMMIT whose answer nobody heard, a finding must stand whether it was done or not.
+func TestInDoubt(t *testing.T) {
+	describe := Describer(backends.All()[0])
+	step := func(sql string, effect answer.Effect) schedule.Step {
+		statements, err := describe(sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements[0].Text = sql // as a stage has it
+		return schedule.Step{Statement: statements[0], Effect: effect, Before: answer.Open, After: answer.Idle}
+	}
+	const cut = "COMMIT /* wirecheck: cut */"
+	for _, test := range []struct {
+		name  string
+		sql   string
+		wrong []history.Outcome // in which the judge finds something
+		want  int
+	}{
+		{"either", cut, []history.Outcome{history.OutcomeCommitted, history.OutcomeAborted}, 1},
+		{"had it been committed", cut, []history.Outcome{history.OutcomeCommitted}, 0},
+		{"had it been rolled back", cut, []history.Outcome{history.OutcomeAborted}, 0},
+		{"it is known", "COMMIT", []history.Outcome{history.OutcomeCommitted}, 1},
+	} {
+		s := &schedule.Schedule{Product: "mariadb", Level: product.ReadCommitted, Sessions: []schedule.Session{{}}, Steps: []schedule.Step{step(test.sql, answer.EffectNone)}}
+		if test.sql == cut {
+			s.Steps[0].Effect = answer.EffectGone
+		}
+		j := Judge{Oracle: oracle.Oracle{Name: "x"}, check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *Panel) (v schedule.Verdict, _ error) {
+			if slices.Contains(test.wrong, s.Transactions()[0].Outcome) {
+				v.Findings = []oracle.Finding{{}}
+			}
+			return v, nil
+		}}
+		b := &Panel{describe: describe, primary: &lab.Stage{}}
+		v, err := b.ask(t.Context(), &scenario.Spec{}, j, s)
+		if err != nil || len(v.Findings) != test.want {
+			t.Errorf("%s: %v, %v", test.name, v, err)
+		}
 	}
 }

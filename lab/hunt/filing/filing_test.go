@@ -77,3 +77,17 @@ func TestBrace(t *testing.T) {
 		}
 	}
 }
+
+// TestEnding: a person reads how a connection ends; near miss: an ordinary ROLLBACK.
+func TestEnding(t *testing.T) {
+	for sql, want := range map[string]string{
+		"ROLLBACK /* wirecheck: killed */": "-- in place of this, end the terminal's connection", "ROLLBACK /* wirecheck: cut */": "-- in place of this, kill the terminal's client",
+		"COMMIT /* wirecheck: cut */": "before it has the answer", "ROLLBACK": "",
+	} {
+		k := waited(t, "postgres")
+		k.Schedule.Steps[2].Statement.Text = sql
+		if script := k.Script(); !strings.Contains(script, want) || strings.Contains(script, "kill the terminal's") && !strings.Contains(sql, "cut") {
+			t.Errorf("%s:\n%s", sql, script)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"wirecheck/lab"
 	"wirecheck/product"
 )
 
@@ -48,6 +49,9 @@ func (c *Case) Script() string {
 		}
 		if !a.resumed {
 			w.statement(a.sql)
+			if how := lab.Ending(a.sql); how != "" {
+				w.line("-- " + how)
+			}
 		}
 		switch {
 		case a.waits:

@@ -1,0 +1,79 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wirecheck/answer"
+)
+
+// TestFaults: a session whose connection ends has its transaction undone, or committed where it had said so, lets go of its locks, and does nothing more;
+// the next case has a new one. The near misses are statements like all others.
+func TestFaults(t *testing.T) {
+	const src = `
+setup { CREATE TABLE t (id int PRIMARY KEY, n int) }
+setup { INSERT INTO t VALUES (1, 0), (2, 0) }
+session s1
+step a1 { BEGIN }
+step a2 { UPDATE t SET n = 1 WHERE id = 1 }
+step a3 { %s }
+step a4 { SELECT 1 }
+session s2
+step b1 { UPDATE t SET n = n + 5 WHERE id = 1 }
+step b2 { SELECT n FROM t WHERE id = 1 }
+permutation a1 a2 b1 a3 b2 a4
+`
+	for _, name := range []string{"postgres", "mariadb"} {
+		c := place(t, name)
+		c.Reset = Quick
+		l := open(t, c)
+		for _, tt := range []struct {
+			sql, is string // what is in the row at the end
+			ends    bool
+			effect  answer.Effect
+		}{
+			{"ROLLBACK /* wirecheck: killed */", "5", true, ""}, {"ROLLBACK /* wirecheck: cut */", "5", true, ""},
+			{"COMMIT /* wirecheck: cut */", "6", true, answer.EffectGone},
+			{"ROLLBACK /* killed */", "5", false, ""}, {"COMMIT /* wirecheck: killed */", "6", false, ""}, {"ROLLBACK /* wirecheck: cut", "", false, ""},
+		} {
+			if tt.is == "" { // a comment that does not end is no statement that can be executed
+				if fault(tt.sql) != "" {
+					t.Errorf("%q ends a connection", tt.sql)
+				}
+				continue
+			}
+			spec := parse(t, fmt.Sprintf(src, tt.sql))
+			var before []uint64
+			for range 2 {
+				r, err := l.Run(t.Context(), spec, spec.Permutations[0], func() {})
+				if err != nil || r.Trouble != nil || r.Crashed {
+					t.Fatalf("%s, %s: %v, %+v", name, tt.sql, err, r)
+				}
+				var did []string
+				for _, ev := range r.Events {
+					if ev.Kind != Ran || ev.Step.Name == "a4" {
+						did = append(did, fmt.Sprint(ev.Step.Name, " ", ev.Kind))
+					}
+					if ev.Step.Name == "a3" && tt.ends && (tt.effect != "" && ev.Outcome.Effect != tt.effect || tt.effect == "" && ev.Outcome.Effect == answer.EffectGone) {
+						t.Errorf("%s, %s: %+v", name, tt.sql, ev.Outcome)
+					}
+				}
+				want := fmt.Sprint("b1 ", Waits, ", b1 ", Resumed, ", a4 ", Ran)
+				if tt.ends {
+					want = fmt.Sprint("b1 ", Waits, ", a4 ", Skipped, ", b1 ", Resumed)
+				}
+				if got := strings.Join(did, ", "); got != want {
+					t.Errorf("%s, %s: %s, want %s", name, tt.sql, got, want)
+				}
+				if got := string(r.Tables[0].Rows[0][1]) + string(r.Tables[0].Rows[1][1]); !strings.Contains(got, tt.is) {
+					t.Errorf("%s, %s: %s in the end, want %s", name, tt.sql, got, tt.is)
+				}
+				if before != nil && (before[0] != r.Backends[0]) != tt.ends {
+					t.Errorf("%s, %s: connection %d, then %d", name, tt.sql, before[0], r.Backends[0])
+				}
+				before = r.Backends
+			}
+		}
+	}
+}

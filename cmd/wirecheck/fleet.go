@@ -56,7 +56,7 @@ func (f *fleetFlags) open(ctx context.Context, c *common, kind string) (*bus.Bus
 
 // fleetSettings are the flags of a hunt that all hunters of a fleet have in common.
 var fleetSettings = []string{"seed", "oracle", "level", "duration", "cases", "limit", "orders", "group", "steer", "queries", "definitions", "reduction", "tries",
-	"tables", "columns", "rows", "transactions", "statements", "exclude", "include"}
+	"tables", "columns", "rows", "transactions", "statements", "faults", "exclude", "include"}
 
 // settle gives the flags the values that the fleet's first process has. One that says another value is an error.
 func settle(ctx context.Context, f *work.Fleet, set *pflag.FlagSet, names []string) error {

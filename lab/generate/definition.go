@@ -16,6 +16,7 @@ func (g *Generator) ddl(db *Database, t *Table) (st Statement, made bool) {
 		{"ddl-index", c.createIndex}, {"ddl-drop-index", c.dropIndex}, {"ddl-rename-index", c.renameIndex}, {"ddl-add-column", c.addColumn},
 		{"ddl-drop-column", c.dropColumn}, {"ddl-modify-column", c.modifyColumn}, {"ddl-rename", c.renameTable}, {"ddl-rebuild", c.rebuild},
 		{"admin-analyze", c.analyze}, {"admin-flush", c.flush}, {"ddl-truncate", c.truncate},
+		{"ddl-partition", c.partition},
 	} {
 		g.begin(KindSchema)
 		if g.use(way.feature, seldom) {
@@ -133,6 +134,20 @@ func (g change) rebuild() string {
 		return fmt.Sprintf("ALTER TABLE %s REBUILD PARTITION ALL", g.t.Name)
 	}
 	return fmt.Sprintf(oneOf(g.intn, []string{"ALTER TABLE %s FORCE", "OPTIMIZE TABLE %s"}), g.t.Name)
+}
+
+// partition changes how a table is partitioned.
+func (g change) partition() string {
+	ways := []string{"ADD PARTITION PARTITIONS 1", "COALESCE PARTITION 1", "REMOVE PARTITIONING"}
+	switch g.t.partitioned {
+	case "":
+		return ""
+	case "partition-range":
+		ways = []string{"TRUNCATE PARTITION p1", "REMOVE PARTITIONING"}
+	case "partition-list":
+		ways = []string{"TRUNCATE PARTITION p1"}
+	}
+	return fmt.Sprintf("ALTER TABLE %s %s", g.t.Name, oneOf(g.intn, ways))
 }
 
 func (g change) analyze() string {

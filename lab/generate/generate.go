@@ -66,7 +66,7 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 	}
 	g := &Generator{definer{chooser{dialect: dialect, grammar: grammarOf(dialect), limits: limits, intn: intn, usable: map[string]bool{}, favored: map[string]bool{}, marks: map[string]bool{}}}}
 	for _, f := range Features(dialect) {
-		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name)
+		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name) || limits.Faults && strings.HasPrefix(f.Name, "fault-")
 		g.usable[f.Name] = included && !slices.Contains(limits.Exclude, f.Name)
 	}
 	for _, f := range limits.Favor {

@@ -271,14 +271,24 @@ func TestDefinitions(t *testing.T) {
 		}
 		wanted := []string{"ddl-index", "ddl-drop-index", "ddl-add-column", "admin-analyze"}
 		if d != generate.SQLite {
-			wanted = append(wanted, "ddl-rename-index", "ddl-drop-column", "ddl-modify-column", "set-optimizer")
+			wanted = append(wanted, "ddl-rename-index", "ddl-drop-column", "ddl-modify-column", "set-optimizer", "fault-killed", "fault-cut", "fault-doubt")
 		}
 		if d == generate.MariaDB || d == generate.MySQL {
 			wanted = append(wanted, "ddl-rename", "ddl-rebuild", "admin-flush")
 		}
+		if d == generate.TiDB {
+			wanted = append(wanted, "set-retry")
+		}
 		for _, f := range wanted {
 			if !seen[f] {
 				t.Errorf("%s: no %s", d, f)
+			}
+		}
+		with := with
+		with.Undisturbed = true
+		for n := range 4 {
+			if slices.ContainsFunc(with.ForGroup(n).Include, func(f string) bool { return strings.HasPrefix(f, "ddl-") || strings.HasPrefix(f, "admin-") }) {
+				t.Errorf("%s: definitions that are to be left out", d)
 			}
 		}
 	}

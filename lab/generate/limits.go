@@ -26,6 +26,10 @@ type Limits struct {
 	// Definitions is the share of databases, in percent, on whose cases transactions of their own change definitions and ask for statistics, if
 	// the user of the package asks for ForGroup. Default none. In WriteCheck's study (VLDB'25, 3.3) 25% of the bugs have an ALTER.
 	Definitions int
+	// Undisturbed leaves out of that share what changes definitions.
+	Undisturbed bool
+	// Faults lets connections end in the middle of transactions.
+	Faults bool
 	// Exclude names features that are not to be used, Include features that are only used when asked for (Feature.OptIn), and
 	// Favor features that are used whenever they can be; what is favored is included.
 	Exclude, Include, Favor []string
@@ -41,17 +45,22 @@ func (l Limits) Defines() bool {
 	return slices.ContainsFunc(slices.Concat(l.Include, l.Favor), func(name string) bool { return strings.HasPrefix(name, "ddl-") })
 }
 
-// definitions are the features of a share of databases.
+// definitions are the features of a share of databases: those that change definitions first.
 var definitions = []string{
 	"ddl-index", "ddl-drop-index", "ddl-rename-index", "ddl-add-column", "ddl-drop-column", "ddl-modify-column", "ddl-rename", "ddl-rebuild", "ddl-truncate",
-	"admin-analyze", "admin-flush", "set-optimizer",
+	"ddl-partition", "admin-analyze", "admin-flush", "set-optimizer", "set-retry", "fault-killed", "fault-cut", "fault-doubt",
 }
 
 // ForGroup gives the limits of the cases on one database of many, by its number: those of Definitions include what changes definitions.
 // The others are made as if there were no share.
 func (l Limits) ForGroup(n int) Limits {
 	if n*l.Definitions/100 < (n+1)*l.Definitions/100 {
-		l.Include = append(slices.Clone(l.Include), definitions...)
+		l.Include = slices.Clone(l.Include)
+		for _, name := range definitions {
+			if defines := strings.HasPrefix(name, "ddl-") || strings.HasPrefix(name, "admin-"); !defines || !l.Undisturbed {
+				l.Include = append(l.Include, name)
+			}
+		}
 	}
 	return l
 }

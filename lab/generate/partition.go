@@ -59,6 +59,7 @@ func (g *definer) partitioning(db *Database, t *Table) (tail string, partitions 
 	}
 	way := oneOf(g.intn, ways)
 	g.mark(way)
+	t.partitioned = way
 	column, cut := t.partition.Name, oneOf(g.intn, db.pool.numbers[1:3])
 	if g.grammar.partitionOf {
 		part := func(n int, bounds string) string {

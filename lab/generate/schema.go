@@ -27,6 +27,7 @@ type Table struct {
 	Rows [][]Value
 	// Partitioned, and the column that it is partitioned by.
 	Partitioned bool
+	partitioned string // the feature
 	// Referenced: a foreign key of some table names it.
 	Referenced bool
 

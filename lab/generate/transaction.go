@@ -101,6 +101,9 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 	if start[0].Kind == KindBegin && g.use("set-optimizer", fairly) {
 		tx.Statements = append(tx.Statements, g.end("SET "+oneOf(g.intn, g.grammar.switches), nil))
 	}
+	if g.begin(KindSet); start[0].Kind == KindBegin && g.use("set-retry", fairly) {
+		tx.Statements = append(tx.Statements, g.end("SET tidb_disable_txn_auto_retry = 0", nil))
+	}
 	tx.Statements = append(tx.Statements, start...)
 	n := g.between(1, g.limits.Statements)
 	at := g.intn(n)
@@ -197,8 +200,19 @@ func (g *Generator) partial(tx *Transaction, depth int) int {
 	return depth
 }
 
-// finish ends an explicit transaction.
+// finish ends an explicit transaction, or its connection: the lab does that in place of statements with such comments.
 func (g *Generator) finish() Statement {
+	for _, fault := range []struct {
+		feature, sql string
+		kind         Kind
+	}{
+		{"fault-killed", "ROLLBACK /* wirecheck: killed */", KindRollback}, {"fault-cut", "ROLLBACK /* wirecheck: cut */", KindRollback},
+		{"fault-doubt", "COMMIT /* wirecheck: cut */", KindCommit},
+	} {
+		if g.begin(fault.kind); g.use(fault.feature, fairly) {
+			return g.end(fault.sql, nil)
+		}
+	}
 	rollback := g.has("rollback") && g.chance(fairly) || !g.has("commit") || g.favored["rollback"]
 	if rollback {
 		return g.statement(KindRollback, nil, func() string { g.mark("rollback"); return "ROLLBACK" })

@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, h.closeOthers(ctx), h.Close(ctx)) }()
 	if h.Instance.Engine.Lab.Undisturbed != "" && !o.Limits.Defines() {
-		h.o.Limits.Definitions = 0 // each definition would cost a hundred times what it costs otherwise, and so would each setup
+		h.o.Limits.Undisturbed = true // each definition would cost a hundred times what it costs otherwise, and so would each setup
 	}
 	if h.levels, err = panel.Levels(h.Instance.Engine, o.Levels, &scenario.Spec{}); err != nil {
 		return nil, err

@@ -10,9 +10,12 @@ import (
 
 var (
 	// upkeep are statements that change how rows are kept, found and named, and neither rows nor columns nor what constraints hold: indexes that are not
-	// unique, other names for indexes, a table that is rebuilt, or renamed and renamed back, statistics, caches.
-	upkeep = regexp.MustCompile(`(?is)^\s*(create\s+index\s|alter\s+index\s+\S+\s+rename\s+to\s+\S+\s*$|alter\s+table\s+\S+\s+(force|rename\s+(index|key)\s+\S+\s+to\s+\S+|rebuild\s+partition\s+\S+)\s*$|` +
+	// unique, other names for indexes, partitions by a hash, a table that is rebuilt, or renamed and renamed back, statistics, caches.
+	upkeep = regexp.MustCompile(`(?is)^\s*(create\s+index\s|alter\s+index\s+\S+\s+rename\s+to\s+\S+\s*$|alter\s+table\s+\S+\s+(force|rename\s+(index|key)\s+\S+\s+to\s+\S+|rebuild\s+partition\s+\S+|` +
+		`add\s+partition\s+partitions\s+\d+|coalesce\s+partition\s+\d+)\s*$|` +
 		`optimize\s+table\s+\S+\s*$|reindex\s|vacuum(\s+full)?\s+\S+\s*$|flush\s+tables\s+\S+\s*$|analyze\s)`)
+	unparted = regexp.MustCompile(`(?is)^\s*alter\s+table\s+\S+\s+remove\s+partitioning\s*$`)
+	listed   = regexp.MustCompile(`(?is)\bpartition\s+by\s+list\b`) // its partitions may not take every value
 	renaming = regexp.MustCompile("(?is)^\\s*rename\\s+table\\s+(\\S+)\\s+to\\s+(\\S+)\\s*,\\s*(\\S+)\\s+to\\s+(\\S+)\\s*$")
 	lacking  = regexp.MustCompile("(?is)^\\s*alter\\s+table\\s+\\S+\\s+alter\\s+column\\s+[`\"]?(\\w+)[`\"]?\\s+set\\s+default\\s+null\\s*$")
 	dropping = regexp.MustCompile("(?is)^\\s*drop\\s+index\\s+(?:if\\s+exists\\s+)?[`\"]?(\\w+)[`\"]?(\\s+on\\s+\\S+)?\\s*$")
@@ -27,6 +30,9 @@ func Upkeep(setup []string, st *statement.Statement) bool {
 	if m := lacking.FindStringSubmatch(st.Text); m != nil {
 		had := regexp.MustCompile("(?is)\\b" + m[1] + "\\b[^,]*\\b(default|not\\s+null|auto_increment|serial|identity)\\b")
 		return !slices.ContainsFunc(setup, had.MatchString)
+	}
+	if unparted.MatchString(st.Text) {
+		return !slices.ContainsFunc(setup, listed.MatchString)
 	}
 	m := dropping.FindStringSubmatch(st.Text)
 	if m == nil {

@@ -122,6 +122,9 @@ func TestSameQuery(t *testing.T) {
 		{"near miss: a unique key is not", "CREATE TABLE t (a INT UNIQUE)", "SELECT * FROM t WHERE a > ANY (SELECT NULL FROM t)", "CREATE TABLE t (a INT NOT NULL)", "SELECT a FROM t WHERE a > ANY (SELECT NULL FROM t)", false},
 		{"NOT IN is <> ALL", setup, "SELECT * FROM t WHERE a <> ALL (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a IN (SELECT a FROM t)", true},
 		{"IN is = ANY", setup, "SELECT * FROM t WHERE a = SOME (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a NOT IN (SELECT a FROM t)", true},
+		{"a function of what an outer join leaves NULL", setup, "SELECT 1 FROM t WHERE NULLIF(-1, a)", setup, "SELECT 1 FROM t LEFT JOIN t AS x ON 0 WHERE NULLIF(-1, x.a)", true},
+		{"a JSON value as a condition", "CREATE TABLE t (a JSON)", "SELECT 1 FROM t WHERE a", "CREATE TABLE t (a JSON)", "SELECT /*+ HASH_JOIN(t) */ 1 FROM t CROSS JOIN t AS x WHERE t.a", true},
+		{"near miss: an outer join alone", setup, "SELECT 1 FROM t WHERE a IS NOT TRUE", setup, "SELECT 1 FROM t LEFT JOIN t AS x ON 0 WHERE x.a IS NOT TRUE", false},
 		{"near miss: >= ANY", setup, "SELECT * FROM t WHERE a >= ANY (SELECT a FROM t)", setup, "SELECT * FROM t WHERE a IN (SELECT a FROM t)", false},
 	} {
 		b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: hallmarks(spec(test.setup), []string{test.query})}

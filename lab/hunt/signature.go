@@ -153,7 +153,8 @@ func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
 }
 
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
-// its values is none, except for radar, which is about that, nor is a view between the query and its table. A primary key is NOT NULL. The oracles of
+// its values is none, except for radar, which is about that, nor is a view between the query and its table. A primary key is NOT NULL. Where a function or a JSON
+// value is wrong in a condition, joins say in which rows it shows. The oracles of
 // conditions see one bug each in its own way.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
@@ -164,9 +165,13 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 		if at := slices.Index(list, "setup primary key"); at >= 0 {
 			list[at] = "setup not null"
 		}
-		if function := func(mark string) bool {
+		function := slices.ContainsFunc(list, func(mark string) bool {
 			return !observers[mark] && strings.HasSuffix(mark, "(") && !strings.HasPrefix(mark, "setup ")
-		}; slices.ContainsFunc(list, function) {
+		})
+		if conditions[f.Class] && (function || slices.Contains(list, "setup json")) { // a join brings the rows, and the NULL of an outer one
+			list = slices.DeleteFunc(list, func(mark string) bool { return mark == "join" })
+		}
+		if function {
 			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] })
 		}
 		slices.Sort(list)

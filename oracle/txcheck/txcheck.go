@@ -48,7 +48,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if o.Intn == nil {
 		o.Intn = func(int) int { return 0 }
 	}
-	o.Orders = max(o.Orders, 1)
+	o.Orders, s = max(o.Orders, 1), s.Begun()
 	p, known := dbmsOf(s.DBMS())
 	switch {
 	case !known:

@@ -193,6 +193,9 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if q.Volatile != "" {
 		set(q.Volatile, true)
 	}
+	if name := c.older(w, c.txOf[i], cand); name != "" {
+		set("its snapshot is older than the definition of table "+name, true)
+	}
 	if q.Variables {
 		set("it depends on what its session did before", true)
 	}

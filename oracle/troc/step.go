@@ -41,9 +41,9 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 		if alive, died, err = c.statement(ctx, w, i); err != nil || c.out.Unknown != "" {
 			return nil, nil, err
 		}
-	} else if why := c.control(w, x, i); why != "" {
+	} else if why, err := c.control(ctx, w, x, i); why != "" || err != nil {
 		c.out.Unknown = why
-		return nil, nil, nil
+		return nil, nil, err
 	}
 	if st.Effect == answer.EffectFailed && st.Reason != answer.ReasonFailed {
 		for _, w := range alive {
@@ -111,53 +111,47 @@ var constraints = regexp.MustCompile(`(?i)^\s*set\s+constraints\b`)
 var harmless = regexp.MustCompile(`(?i)^\s*(show|explain|describe|desc)\b`)
 
 // control follows a statement that neither reads nor writes tables. It says why nothing can be followed any more.
-func (c *check) control(w *world, x, i int) string {
+func (c *check) control(ctx context.Context, w *world, x, i int) (why string, err error) {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	if st.Failed() || schedule.Upkeep(c.s.Setup, q) {
-		return ""
+		return "", nil
 	}
-	if q.DDL { // the last one: see undecidable
-		for _, name := range c.t.names {
-			if mentions(q.Text, name) && !slices.Contains(c.redefined, name) {
-				c.redefined = append(c.redefined, name)
-				c.out.Note("what table %s holds at the end was not compared: %s changes its definition", name, st.Name)
-			}
-		}
-		return ""
+	if q.DDL {
+		return c.redefine(ctx, w, i)
 	}
 	switch q.Control.Verb {
 	case statement.ControlRelease:
 		w.release(x, q.Control.Name)
-		return ""
+		return "", nil
 	case statement.ControlBegin, statement.ControlCommit, statement.ControlRollback, statement.ControlLevel, statement.ControlAutocommit:
-		return ""
+		return "", nil
 	case statement.ControlSavepoint:
 		w.txs[x].saves = append(slices.Clip(w.txs[x].saves), save{q.Control.Name, i})
-		return ""
+		return "", nil
 	case statement.ControlRollbackTo:
 		if !w.back(x, q.Control.Name) {
-			return st.Name + " goes back to a savepoint that was not seen"
+			return st.Name + " goes back to a savepoint that was not seen", nil
 		}
 		if c.s.Restarted(&c.txs[x], i) { // the next statement may take another snapshot (product.Participation)
 			w.txs[x].firm = false
 		}
-		return ""
+		return "", nil
 	case statement.ControlLocks, statement.ControlDatabase, statement.ControlReset:
-		return st.Name + " changes what later statements mean: " + q.Text
+		return st.Name + " changes what later statements mean: " + q.Text, nil
 	}
 	switch {
 	case constraints.MatchString(q.Text):
-		return "" // the stage is without those of which it can say so
+		return "", nil // the stage is without those of which it can say so
 	case q.Verb == "set":
 		c.t.set(st.Session, q)
-		return ""
+		return "", nil
 	case harmless.MatchString(q.Text):
-		return ""
+		return "", nil
 	case q.Unparsed:
-		return st.Name + " was not understood: " + q.Why
+		return st.Name + " was not understood: " + q.Why, nil
 	}
-	return st.Name + " is of a kind that is not followed: " + q.Text
+	return st.Name + " is of a kind that is not followed: " + q.Text, nil
 }
 
 // concurrent reports whether another transaction ran at some time since this one's beginning.

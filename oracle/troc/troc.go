@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"wirecheck/answer"
@@ -43,16 +42,17 @@ type Options struct {
 // check is the judgement of one schedule.
 type check struct {
 	frame
-	o         Options
-	t         *theater
-	place     int // of the step under way, in order, from 1
-	features  features
-	keys      []schedule.Reference // nil: they are not known
-	died      []death              // of all steps
-	judged    map[int]bool         // by step: its answer alone is a finding
-	redefined []string             // tables with other definitions at the end
-	waits     *waits               // nil: nobody asks for them
-	out       schedule.Verdict
+	o        Options
+	t        *theater
+	place    int // of the step under way, in order, from 1
+	features features
+	keys     []schedule.Reference  // nil: they are not known
+	died     []death               // of all steps
+	judged   map[int]bool          // by step: its answer alone is a finding
+	defined  map[int]*redefinition // by step
+	since    map[string]int        // by table: the place of its last definition
+	waits    *waits                // nil: nobody asks for them
+	out      schedule.Verdict
 }
 
 // frame is what the schedule alone tells: its transactions, and the order of its steps.
@@ -77,7 +77,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	o.Worlds = cmp.Or(o.Worlds, 64)
 	o.Waiters = cmp.Or(o.Waiters, 4)
 	s = s.Begun()
-	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o, judged: map[int]bool{}}
+	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o, judged: map[int]bool{}, defined: map[int]*redefinition{}, since: map[string]int{}}
 	if why := c.undecidable(); why != "" {
 		return schedule.Verdict{Unknown: why}, nil
 	}
@@ -128,7 +128,7 @@ func (c *frame) undecidable() string {
 	for i := range s.Steps {
 		st := &s.Steps[i].Statement
 		switch {
-		case st.DDL && !schedule.Upkeep(s.Setup, st) && !c.last(i):
+		case st.DDL && !schedule.Upkeep(s.Setup, st) && !c.followed(i):
 			return "a step changes definitions: " + s.Steps[i].Name
 		case st.Verb == "script":
 			return "the answers of a step of several statements cannot be told apart: " + s.Steps[i].Name
@@ -144,28 +144,6 @@ func (c *frame) undecidable() string {
 		}
 	}
 	return featureless(s.Setup)
-}
-
-// last reports whether a definition took effect when nothing that may name its tables was to come: then it says nothing of any statement, and
-// of its tables alone what they hold at the end cannot be told.
-func (c *frame) last(i int) bool {
-	def := &c.s.Steps[i]
-	alone := !slices.ContainsFunc(c.s.Setup, leading.MatchString)
-	return !def.Before.InTransaction() && !def.After.InTransaction() && !slices.ContainsFunc(c.s.Steps, func(st schedule.Step) bool {
-		waited := st.Waited && st.Done > def.Sent && st.Sent < def.Done // what lets both go does not tell which one goes first
-		if st.Done == def.Done || st.Done < def.Done && !waited || st.Statement.Control.Verb != statement.ControlNone || st.Statement.Verb == "set" {
-			return false
-		}
-		return !alone || st.Statement.Unparsed || slices.ContainsFunc(st.Statement.Tables, func(u statement.TableUse) bool { return mentions(def.Statement.Text, u.Name) })
-	})
-}
-
-// leading finds what leads from the tables that a statement names to others.
-var leading = regexp.MustCompile(`(?i)\breferences\b|\bview\b|\bpartition\s+of\b`)
-
-// mentions reports whether a definition names a table.
-func mentions(definition, table string) bool {
-	return regexp.MustCompile(`(?i)(^|\W)` + regexp.QuoteMeta(table) + `(\W|$)`).MatchString(definition)
 }
 
 // arrange finds the transactions of steps, and the order in which steps took effect: that in which they finished, except that
@@ -352,7 +330,7 @@ func (c *check) finish(worlds []*world) (alive []*world) {
 // final compares a world's tables with those that were seen at the end.
 func (c *check) final(w *world) *mismatch {
 	for _, table := range c.s.Final {
-		if _, ok := w.taint[table.Name]; ok || slices.Contains(c.redefined, table.Name) {
+		if _, ok := w.taint[table.Name]; ok {
 			continue
 		}
 		var want [][]answer.Value

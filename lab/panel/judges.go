@@ -279,14 +279,19 @@ func (b *Panel) worth(findings []oracle.Finding) bool {
 }
 
 // ask lets one judge judge. Where nobody heard whether a transaction was committed, what is wrong must be wrong whether it was or not.
-func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (v schedule.Verdict, err error) {
+func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (schedule.Verdict, error) {
 	courses, err := b.courses(s)
-	for _, s := range courses {
-		if v, err = b.askOf(ctx, spec, j, s); err != nil || len(v.Findings) == 0 {
-			break
+	var first schedule.Verdict
+	for i, s := range courses {
+		v, err := b.askOf(ctx, spec, j, s)
+		if err != nil || !slices.ContainsFunc(v.Findings, func(f oracle.Finding) bool { return f.Kind != oracle.KindPermitted }) {
+			return v, err
+		}
+		if i == 0 {
+			first = v
 		}
 	}
-	return v, err
+	return first, err
 }
 
 // courses are the schedules that an execution may have been: a COMMIT that is in doubt was done, or the transaction was rolled back.

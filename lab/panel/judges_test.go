@@ -93,13 +93,14 @@ func TestInDoubt(t *testing.T) {
 		statements[0].Text = sql // as a stage has it
 		return schedule.Step{Statement: statements[0], Effect: effect, Before: answer.Open, After: answer.Idle}
 	}
-	const cut = "COMMIT /* wirecheck: cut */"
+	const cut, permitted = "COMMIT /* wirecheck: cut */", history.Outcome("permitted")
 	for _, test := range []struct {
 		name  string
 		sql   string
 		wrong []history.Outcome // in which the judge finds something
-		want  int
+		want  int               // violations
 	}{
+		{"what is permitted had it been committed is no violation", cut, []history.Outcome{history.OutcomeAborted, permitted}, 0},
 		{"either", cut, []history.Outcome{history.OutcomeCommitted, history.OutcomeAborted}, 1},
 		{"had it been committed", cut, []history.Outcome{history.OutcomeCommitted}, 0},
 		{"had it been rolled back", cut, []history.Outcome{history.OutcomeAborted}, 0},
@@ -111,12 +112,15 @@ func TestInDoubt(t *testing.T) {
 		}
 		j := Judge{Oracle: oracle.Oracle{Name: "x"}, check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *Panel) (v schedule.Verdict, _ error) {
 			if slices.Contains(test.wrong, s.Transactions()[0].Outcome) {
-				v.Findings = []oracle.Finding{{}}
+				v.Findings = []oracle.Finding{{Kind: oracle.KindViolation}}
+			} else if slices.Contains(test.wrong, permitted) {
+				v.Findings = []oracle.Finding{{Kind: oracle.KindPermitted}}
 			}
 			return v, nil
 		}}
 		b := &Panel{describe: describe, primary: &lab.Stage{}}
 		v, err := b.ask(t.Context(), &scenario.Spec{}, j, s)
+		v.Findings = slices.DeleteFunc(v.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindPermitted })
 		if err != nil || len(v.Findings) != test.want {
 			t.Errorf("%s: %v, %v", test.name, v, err)
 		}

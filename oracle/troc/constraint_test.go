@@ -239,6 +239,16 @@ func TestConstraints(t *testing.T) {
 			permutation a1 a2 a3 b1 a4 a5`, falsify("a4", func(st *schedule.Step) {
 			st.Answer.Rows[1] = slices.Replace(slices.Clone(st.Answer.Rows[1]), 1, 2, answer.Value("0"))
 		})},
+		{"a wait in the middle of several tables that are all locked", "mariadb mysql", product.ReadUncommitted, parents + `
+			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
+			setup { INSERT INTO c VALUES (1, 1), (2, 2) }
+			session a
+			step a1 { BEGIN }
+			step a2 { UPDATE p SET v = 1 WHERE id = 1 }
+			step a3 { ROLLBACK }
+			session b
+			step b1 { SELECT c.id, p.v FROM c JOIN p ON p.id = c.p FOR UPDATE }
+			permutation a1 a2 b1 a3`, falsify("b1", lostRow)},
 		{"a wait in the middle of several tables", "postgres mariadb mysql", product.RepeatableRead, parents + `
 			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
 			setup { INSERT INTO c VALUES (1, 1), (2, 2) }

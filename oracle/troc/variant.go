@@ -39,7 +39,7 @@ func (cand *candidate) vary(name string, v variant, why string) bool {
 func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *candidate, why string, doubt func(why string, lasting bool)) {
 	x := c.txOf[i]
 	view, _ := c.p.View(c.txs[x].Level, kind)
-	if view.Locked == product.V2 || view.Read == product.V2 { // what was not committed then is not known any more
+	if len(r.locked) > 0 && view.Locked == product.V2 || len(r.read) > 0 && view.Read == product.V2 { // what was not committed then is not known any more
 		doubt(why, true)
 		return
 	}

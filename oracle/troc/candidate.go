@@ -23,6 +23,8 @@ type candidate struct {
 	// variants are, by table, what the statement may have met in place of what is in views; perhaps is why.
 	variants map[string][]variant
 	perhaps  string
+	guesses  []map[string]relation // the views that it may have met, if it makes a difference which
+	guess    bool                  // it is one of these: if it is not what was seen, another one may be
 	rule     string
 }
 

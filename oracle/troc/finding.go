@@ -2,6 +2,7 @@ package troc
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -122,7 +123,9 @@ func (c *check) verdict(worlds []*world) schedule.Verdict {
 		v.Findings = append(v.Findings, c.finding(&best.mismatch, nil))
 		return v
 	}
-	best := slices.MinFunc(worlds, func(a, b *world) int { return len(a.causes) - len(b.causes) })
+	best := slices.MinFunc(worlds, func(a, b *world) int {
+		return cmp.Or(len(a.causes)-len(b.causes), len(a.taint)-len(b.taint))
+	})
 	for _, n := range best.causes {
 		v.Findings = append(v.Findings, c.known(n, best.causes))
 	}

@@ -131,31 +131,49 @@ func (t *theater) settle(ctx context.Context, st *schedule.Step, cand *candidate
 	if cand.uncertain != "" {
 		return nil
 	}
-	combinations, differs := []map[string]relation{cand.views}, false
+	combinations, differs, unclear := []map[string]relation{cand.views}, false, false
 	for _, name := range slices.Sorted(maps.Keys(cand.variants)) {
 		for _, views := range slices.Clip(combinations) {
 			for _, v := range cand.variants[name] {
 				views := maps.Clone(views)
 				if views[name] = v.rel; v.rest {
 					views[name] = cand.views[name].with(v.rel, tr.addressed[name])
-					differs = differs || tr.addressed == nil && st.Statement.Insert == nil
+					unclear = unclear || tr.addressed == nil && st.Statement.Insert == nil
 				}
 				combinations = append(combinations, views)
 			}
 		}
-		if differs = differs || len(combinations) > mostVariants; differs {
+		if unclear = unclear || len(combinations) > mostVariants; unclear {
 			break
 		}
 	}
-	for n := 1; n < len(combinations) && !differs; n++ {
+	for n := 1; n < len(combinations) && !differs && !unclear; n++ {
 		other, err := t.try(ctx, st, combinations[n], locks)
 		if err != nil && !errors.Is(err, errNoView) {
 			return err
 		}
 		differs = err != nil || !sameAnswer(&tr.answer, &other.answer) || !reflect.DeepEqual(tr.effect(), other.effect())
 	}
-	if differs {
+	if differs || unclear {
 		cand.uncertain, cand.lasting = cand.perhaps, true
 	}
+	if differs {
+		cand.guesses = combinations
+	}
 	return nil
+}
+
+// guessed follows what a statement did if it met one of the views that it may have met: a world that explains all that comes later leaves nothing
+// undecided. None of them must, since a statement may have met parts of several ones: the world in which nothing is certain lives on beside them.
+func (c *check) guessed(ctx context.Context, from *world, i int, kind product.Kind, r roles, cand *candidate) (alive []*world, err error) {
+	for _, views := range cand.guesses {
+		guess := *cand
+		guess.views, guess.variants, guess.guesses, guess.uncertain, guess.lasting, guess.guess = views, nil, nil, "", false, true
+		list, _, err := c.attempt(ctx, from, i, kind, r, &guess)
+		if err != nil {
+			return nil, err
+		}
+		alive = append(alive, list...)
+	}
+	return distinct(alive), nil
 }

@@ -268,7 +268,7 @@ var table = []Feature{
 	{"admin-flush", "Transaction", "FLUSH TABLES as a transaction of its own", true, "AM"},
 	{"set-optimizer", "Transaction", "SET of a switch of the optimizer in front of a transaction", true, servers},
 	{"set-retry", "Transaction", "SET of what lets the server execute transactions again, in front of one", true, "T"},
-	{"fault-killed", "Transaction", "somebody ends the connection in place of a ROLLBACK", true, "PAM"},
+	{"fault-killed", "Transaction", "the server is asked to end the connection in place of a ROLLBACK", true, "PAM"},
 	{"fault-cut", "Transaction", "the connection breaks in place of a ROLLBACK", true, "PAM"},
 	{"fault-doubt", "Transaction", "the connection breaks behind a COMMIT, before its answer", true, "PAM"},
 	{"autocommit", "Transaction", "a statement outside of explicit transactions", false, all},

@@ -20,25 +20,19 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	x := c.txOf[i]
 	mode := modeOf(c.p, c.txs[x].Level, kind, q)
 	tr, err := c.t.try(ctx, st, cand.views, mode != product.LockNone)
-	if cand.guess && (errors.Is(err, errNoView) || err == nil && differ(st, &tr.answer) != "") {
+	switch impossible := errors.Is(err, errNoView); {
+	case cand.guess && (impossible || err == nil && differ(st, &tr.answer) != ""):
 		return nil, nil, nil
-	}
-	if errors.Is(err, errNoView) {
+	case impossible:
 		return viewless(ctx, c, from, i, kind, r, cand)
+	case err != nil:
+		return nil, nil, err
 	}
+	guesses, err := guessed(ctx, c, from, i, kind, r, cand, tr, mode != product.LockNone)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = c.t.settle(ctx, st, cand, tr, mode != product.LockNone); err != nil {
-		return nil, nil, err
-	}
-	if kind.Writes() && st.Answer.Err == nil && cand.guesses != nil {
-		guesses, err := c.guessed(ctx, from, i, kind, r, cand)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer func() { alive = append(alive, guesses...) }()
-	}
+	defer func() { alive = append(alive, guesses...) }()
 	if tr, err = c.unique(ctx, from, i, kind, r, cand, tr); err != nil {
 		return nil, nil, err
 	}

@@ -195,7 +195,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if q.Volatile != "" {
 		set(q.Volatile, true)
 	}
-	if name := c.older(w, c.txOf[i], cand); name != "" {
+	if name := older(c, w, c.txOf[i], cand); name != "" {
 		set("its snapshot is older than the definition of table "+name, true)
 	}
 	if q.Variables {

@@ -37,7 +37,7 @@ type redefinition struct {
 }
 
 // redefine takes a world through a definition: all versions of the table's rows are as it makes them. The stage is made anew once.
-func (c *check) redefine(ctx context.Context, w *world, i int) (why string, err error) {
+func redefine(ctx context.Context, c *check, w *world, i int) (why string, err error) {
 	d := c.defined[i]
 	if d == nil {
 		if d, err = c.t.define(ctx, c.s.Steps[i].Statement.Text); err != nil {
@@ -142,7 +142,7 @@ func family(kind string) string {
 
 // older names a table that was defined otherwise since the snapshot of a step's transaction may have been taken: what it sees of that is not
 // documented, or nothing (PostgreSQL manual, 13.6; MySQL manual, 17.7.2.3). Empty: there is none.
-func (c *check) older(w *world, x int, cand *candidate) string {
+func older(c *check, w *world, x int, cand *candidate) string {
 	if plain, _ := c.p.View(c.txs[x].Level, product.Select); plain.Read != product.V4 {
 		return ""
 	}

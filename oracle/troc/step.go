@@ -118,7 +118,7 @@ func (c *check) control(ctx context.Context, w *world, x, i int) (why string, er
 		return "", nil
 	}
 	if q.DDL {
-		return c.redefine(ctx, w, i)
+		return redefine(ctx, c, w, i)
 	}
 	switch q.Control.Verb {
 	case statement.ControlRelease:

@@ -163,9 +163,13 @@ func (t *theater) settle(ctx context.Context, st *schedule.Step, cand *candidate
 	return nil
 }
 
-// guessed follows what a statement did if it met one of the views that it may have met: a world that explains all that comes later leaves nothing
+// guessed settles a candidate, and follows what a write did if it met one of the views that it may have met: a world that explains all that comes later leaves nothing
 // undecided. None of them must, since a statement may have met parts of several ones: the world in which nothing is certain lives on beside them.
-func (c *check) guessed(ctx context.Context, from *world, i int, kind product.Kind, r roles, cand *candidate) (alive []*world, err error) {
+func guessed(ctx context.Context, c *check, from *world, i int, kind product.Kind, r roles, cand *candidate, tr *trial, locks bool) (alive []*world, err error) {
+	st := &c.s.Steps[i]
+	if err := c.t.settle(ctx, st, cand, tr, locks); err != nil || !kind.Writes() || st.Answer.Err != nil {
+		return nil, err
+	}
 	for _, views := range cand.guesses {
 		guess := *cand
 		guess.views, guess.variants, guess.guesses, guess.uncertain, guess.lasting, guess.guess = views, nil, nil, "", false, true

@@ -163,6 +163,16 @@ func (r *reduction) without(n func() int, make func(d draft, gone func(int) bool
 	return nil
 }
 
+// left gives the things that are not gone.
+func left[T any](things []T, gone func(int) bool) (kept []T) {
+	for i, x := range things {
+		if !gone(i) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
 func (r *reduction) sessions() error {
 	return r.without(func() int { return len(r.best.sessions) }, func(d draft, gone func(int) bool) draft {
 		for i := len(d.sessions) - 1; i >= 0; i-- {
@@ -176,13 +186,7 @@ func (r *reduction) sessions() error {
 
 func (r *reduction) steps() error {
 	return r.without(func() int { return len(r.best.steps) }, func(d draft, gone func(int) bool) draft {
-		var kept []step
-		for i, st := range d.steps {
-			if !gone(i) {
-				kept = append(kept, st)
-			}
-		}
-		d.steps = kept
+		d.steps = left(d.steps, gone)
 		return d
 	})
 }
@@ -211,13 +215,7 @@ func (r *reduction) brackets() error {
 
 func (r *reduction) setup() error {
 	return r.without(func() int { return len(r.best.setup) }, func(d draft, gone func(int) bool) draft {
-		var kept []string
-		for i, sql := range d.setup {
-			if !gone(i) {
-				kept = append(kept, sql)
-			}
-		}
-		d.setup = kept
+		d.setup = left(d.setup, gone)
 		return d
 	})
 }

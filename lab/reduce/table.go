@@ -65,10 +65,8 @@ func valueRows(sql string) (rows []span) {
 func withoutRows(sql string, gone func(int) bool) string {
 	rows := valueRows(sql)
 	var kept []string
-	for i, row := range rows {
-		if !gone(i) {
-			kept = append(kept, sql[row.from:row.to])
-		}
+	for _, row := range left(rows, gone) {
+		kept = append(kept, sql[row.from:row.to])
 	}
 	if len(kept) == 0 {
 		return sql

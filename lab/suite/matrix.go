@@ -130,11 +130,7 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c Conclusi
 
 // matrixOf executes the files on one engine, level by level, and writes the table.
 func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Spec, out *bytes.Buffer) ([]matrixCell, error) {
-	s, err := r.instance(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	levels, err := panel.Levels(s.Engine, r.o.Levels, &scenario.Spec{})
+	s, levels, err := r.levelsOf(ctx, name, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}

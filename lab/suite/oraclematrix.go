@@ -26,11 +26,7 @@ type oracleRow struct {
 
 // oracleMatrixOf executes the files on one engine at the levels that they are for, and writes what each oracle says.
 func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scenario.Spec, out io.Writer) ([]oracleRow, error) {
-	s, err := r.instance(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	levels, err := panel.Levels(s.Engine, r.o.Levels, &scenario.Spec{})
+	s, levels, err := r.levelsOf(ctx, name, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}

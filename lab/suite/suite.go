@@ -174,6 +174,16 @@ func (r *runner) instance(ctx context.Context, name string) (*backends.Instance,
 	return s, nil
 }
 
+// levelsOf gives the server for an engine, and the levels that are asked for, else those of a file.
+func (r *runner) levelsOf(ctx context.Context, name string, spec *scenario.Spec) (*backends.Instance, []product.Level, error) {
+	s, err := r.instance(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	levels, err := panel.Levels(s.Engine, r.o.Levels, spec)
+	return s, levels, err
+}
+
 // spec executes one file on the engines and at the levels that are asked for. What fails is a case that failed; an error ends
 // the whole run.
 func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
@@ -185,11 +195,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		}
 	}
 	for _, name := range engines {
-		s, err := r.instance(ctx, name)
-		if err != nil {
-			return err
-		}
-		levels, err := panel.Levels(s.Engine, r.o.Levels, spec)
+		s, levels, err := r.levelsOf(ctx, name, spec)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func (c *checker) listKey(k int) {
 			if x := &c.versions[last]; x.writer != none && !x.twice {
 				c.link(wr, access{x.writer, x.op}, r)
 			}
-			c.before(info, got, r)
+			readBefore(c, info, got, r)
 		}
 		if list := readers[last]; len(list) == 0 || list[len(list)-1].txn != r.txn {
 			readers[last] = append(readers[last], r)
@@ -119,8 +119,8 @@ func (c *checker) listKey(k int) {
 	}
 }
 
-// before draws the wr of a read of the reader's own append: the elements in front of it were read, too.
-func (c *checker) before(info *keyInfo, got []string, r access) {
+// readBefore draws the wr of a read of the reader's own append: the elements in front of it were read, too.
+func readBefore(c *checker, info *keyInfo, got []string, r access) {
 	for i := range slices.Backward(got) {
 		if x := &c.versions[info.byValue[got[i]]]; x.twice || x.writer != r.txn {
 			if i+1 < len(got) && x.writer != none && !x.twice {

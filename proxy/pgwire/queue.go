@@ -146,11 +146,11 @@ const (
 	maxQueue  = 1 << 20 // of a queue: no more is read from the client beyond that
 )
 
-// full reports whether too much awaits its answer.
-func (q *queue) full() bool { return q.size >= maxQueue || !q.share.Takes(0) }
+// full reports whether too much awaits its answer. An empty queue is never full, whatever other sessions keep: nothing would end the wait.
+func (q *queue) full() bool { return !q.empty() && (q.size >= maxQueue || !q.share.Takes(0)) }
 
 // hasRoom reports whether so much was answered since the queue was full that reading the client again is worth it.
-func (q *queue) hasRoom() bool { return q.size <= maxQueue/2 && q.share.Takes(0) }
+func (q *queue) hasRoom() bool { return q.empty() || q.size <= maxQueue/2 && q.share.Takes(0) }
 
 // more counts one more message of a kind of which there are runs. It returns false if the message needs an entry.
 func (q *queue) more(r request) bool {

@@ -3,6 +3,9 @@ package pgwire
 import (
 	"testing"
 
+	"wirecheck/history"
+	"wirecheck/proxy/record"
+	"wirecheck/proxy/record/recordtest"
 	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
 )
@@ -46,5 +49,25 @@ func TestConditionsTakeRoom(t *testing.T) {
 	n.set("b", nil)
 	if own := n.texts.Own(); own != 0 {
 		t.Errorf("without names, %d bytes are left", own)
+	}
+}
+
+// TestEmptyQueueHasRoom: who holds a long message and awaits no answer does not wait for what other sessions keep: nobody would wake it.
+func TestEmptyQueueHasRoom(t *testing.T) {
+	r := record.NewRecorder("test", func(*history.Event) []record.Warning { return nil })
+	defer recordtest.Fill(r)()
+	q := queue{share: r.Messages()}
+	q.share.Add(1 << 20) // the message
+	if q.full() || !q.hasRoom() {
+		t.Error("an empty queue is full")
+	}
+	q.push(&entry{request: simpleQuery})
+	if !q.full() || q.hasRoom() {
+		t.Error("others keep all there is, and a queue that will be answered has room")
+	}
+	q.pop()
+	q.items = append(q.items, &entry{request: copyEnd})
+	if q.full() || !q.hasRoom() {
+		t.Error("an end of copied data is not answered, and a queue of it is full")
 	}
 }

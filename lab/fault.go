@@ -2,9 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
+	"syscall"
 
 	"wirecheck/answer"
 )
@@ -60,6 +62,14 @@ func (w *wire) Write(p []byte) (int, error) {
 		_ = w.Close() // what was sent arrives all the same
 	}
 	return n, err
+}
+
+// SyscallConn implements syscall.Conn: engine.Settler looks by it whether all that the server has sent was read.
+func (w *wire) SyscallConn() (syscall.RawConn, error) {
+	if c, ok := w.Conn.(syscall.Conn); ok {
+		return c.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // remembering keeps the session's network connection.

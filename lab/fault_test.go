@@ -2,7 +2,9 @@ package lab
 
 import (
 	"fmt"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"wirecheck/answer"
@@ -75,5 +77,32 @@ permutation a1 a2 b1 a3 b2 a4
 				before = r.Backends
 			}
 		}
+	}
+}
+
+// TestWireIsASocket: what a session keeps to cut its connection does not hide the socket, by which the connection knows that it has read all notices.
+func TestWireIsASocket(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := new(session).remembering(nil)(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		t.Fatal("the socket is hidden")
+	}
+	if _, err := c.SyscallConn(); err != nil {
+		t.Error(err)
+	}
+	one, other := net.Pipe()
+	defer one.Close()
+	defer other.Close()
+	if _, err := (&wire{Conn: one}).SyscallConn(); err == nil {
+		t.Error("a pipe has a socket")
 	}
 }

@@ -18,10 +18,7 @@ import (
 // asks reports whether a step can be asked again.
 func (c *Config) asks(s *Step) bool {
 	st := s.Statement
-	if c.Order != OrderCommit || s.Skip != "" || s.standIn != "" || st.Error != nil || st.Before == answer.Failed || !tells(st.Results) || len(s.form) != 1 {
-		return false
-	}
-	if v := &s.form[0]; v.Verb != "select" || v.Locking.Lock != statement.LockNone || v.Variables || v.Volatile != "" && v.Volatile != statement.UnorderedLimit {
+	if c.Order != OrderCommit || s.Skip != "" || s.standIn != "" || st.Error != nil || st.Before == answer.Failed || !tells(st.Results) || !s.plain() {
 		return false
 	}
 	if st.Before == answer.Idle {
@@ -29,6 +26,15 @@ func (c *Config) asks(s *Step) bool {
 	}
 	// Within a transaction, a proxy that watches would see two reads where the application did one.
 	return c.Target.Host == c.Side.Host && c.Target.Port == c.Side.Port && c.level(s) == product.ReadCommitted
+}
+
+// plain reports whether a step is one read that locks nothing and has no effects. LIMIT may leave any of its rows.
+func (s *Step) plain() bool {
+	if len(s.form) != 1 {
+		return false
+	}
+	v := &s.form[0]
+	return v.Verb == "select" && v.Locking.Lock == statement.LockNone && !v.Variables && (v.Volatile == "" || v.Volatile == statement.UnorderedLimit)
 }
 
 // level is the level of a step's session, unless it sets another one itself.

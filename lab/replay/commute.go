@@ -26,8 +26,8 @@ const (
 )
 
 // commute reports whether the steps of two sessions bring the same whichever comes first.
-func (k *pacer) commute(a *session, x *Step, b *session, y *Step) bool {
-	one, other := k.role(a, x), k.role(b, y)
+func (k *pacer) commute(x, y *Step) bool {
+	one, other := k.role(x), k.role(y)
 	switch {
 	case one == begin || other == begin:
 		return true
@@ -37,7 +37,8 @@ func (k *pacer) commute(a *session, x *Step, b *session, y *Step) bool {
 	return k.versions && (one == plainRead && other == openWrite || one == openWrite && other == plainRead)
 }
 
-func (k *pacer) role(m *session, s *Step) role {
+func (k *pacer) role(s *Step) role {
+	m := k.sessions[s.Session]
 	if m == nil || m.odd || s.Statement == nil || s.Skip != "" || s.standIn != "" || len(s.form) != 1 || !snapshots(k.config.level(s)) {
 		return anything
 	}
@@ -45,7 +46,7 @@ func (k *pacer) role(m *session, s *Step) role {
 	switch {
 	case v.Control.Verb == statement.ControlBegin && !m.open && !v.Begin.Snapshot && k.config.Backend.Product.SnapshotAt != product.AtBegin:
 		return begin
-	case v.Verb == "select" && v.Locking.Lock == statement.LockNone && !v.Variables && v.Volatile == "":
+	case s.plain() && v.Volatile == "":
 		return plainRead
 	case (v.Verb == "insert" || v.Verb == "update" || v.Verb == "delete") && m.open && !s.ends:
 		return openWrite
@@ -72,8 +73,11 @@ var otherLevel = regexp.MustCompile(`(?i)serializable|uncommitted`)
 // otherEngine is a definition that may make a table which knows no transactions.
 var otherEngine = regexp.MustCompile(`(?i)\bengine\b`)
 
-// knowsVersions reports whether all tables of a server know transactions.
+// knowsVersions reports whether all tables of a server know transactions. Only one order asks for it.
 func knowsVersions(ctx context.Context, c *Config) (all bool, err error) {
+	if c.Order != OrderCommit {
+		return false, nil
+	}
 	if c.Backend.Protocol != engine.ProtocolMySQL {
 		return true, nil
 	}

@@ -44,9 +44,14 @@ func TestCommute(t *testing.T) {
 		{"a session that begins", nil, read, in, write, "", false},
 	} {
 		c := Config{Describe: postgres.Describe, Level: test.level, Backend: engine.Descriptor{Product: product.Of("postgres"), Protocol: engine.ProtocolPostgres}}
-		k, prep := &pacer{config: c, versions: true, dialect: lex.PostgreSQL}, newPreparer(&c)
+		k, prep := &pacer{config: c, sessions: map[uint64]*session{}, versions: true, dialect: lex.PostgreSQL}, newPreparer(&c)
+		last := uint64(0)
 		step := func(m *session, sql string) *Step {
-			s := &Step{Statement: &trace.Statement{SQL: sql, Before: answer.Idle, After: answer.Idle}}
+			last++
+			s := &Step{Session: last, Statement: &trace.Statement{SQL: sql, Before: answer.Idle, After: answer.Idle}}
+			if m != nil {
+				k.sessions[s.Session] = m
+			}
 			if m != nil && m.open && sql != "COMMIT" {
 				s.Statement.Before, s.Statement.After = answer.Open, answer.Open
 			}
@@ -54,10 +59,10 @@ func TestCommute(t *testing.T) {
 			s.ends = letsGo(s.Statement)
 			return s
 		}
-		if got := k.commute(test.a, step(test.a, test.x), test.b, step(test.b, test.y)); got != test.want {
+		if got := k.commute(step(test.a, test.x), step(test.b, test.y)); got != test.want {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
-		if k.versions = false; k.commute(in, step(in, write), out, step(out, read)) {
+		if k.versions = false; k.commute(step(in, write), step(out, read)) {
 			t.Error("a write of a table without transactions is seen at once")
 		}
 	}

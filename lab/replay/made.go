@@ -15,8 +15,9 @@ import (
 // application decides by them.
 type made struct {
 	state    *State
-	began    time.Time       // of the replay
-	inputs   map[string]bool // values that the units' own statements name
+	stood    func(table, column, value string) bool // see State.Stood
+	began    time.Time                              // of the replay
+	inputs   map[string]bool                        // values that the units' own statements name
 	unstable map[cellPlace]bool
 	alike    []*Lane // lanes of units that do the same
 }
@@ -35,9 +36,13 @@ func (g *Group) Lanes(began time.Time, first, again [][]*answer.Answer, d lex.Di
 			}
 		}
 	}
+	var stood func(table, column, value string) bool
+	if g.State != nil {
+		stood = g.State.Stood()
+	}
 	for i, u := range g.Units {
 		l := NewLane(u, d)
-		l.made = &made{state: g.State, began: began, inputs: inputs, unstable: unstable(first[i], again[i])}
+		l.made = &made{state: g.State, stood: stood, began: began, inputs: inputs, unstable: unstable(first[i], again[i])}
 		lanes = append(lanes, l)
 		shape := u.shape(d)
 		shapes[shape] = append(shapes[shape], l)
@@ -189,22 +194,11 @@ func (m *made) counted(s *Step, column, value string) bool {
 			of = bareName(t.name)
 		}
 	}
-	return of != "" && !m.state.has(of, column, value)
+	return of != "" && !m.stood(of, column, value)
 }
 
 // bareName is a table's name without its schema.
 func bareName(name string) string { return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) }
-
-// has reports whether a row of a table has a value in a column.
-func (s *State) has(table, column, value string) bool {
-	for _, t := range s.Tables {
-		c := slices.IndexFunc(t.Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, column) })
-		if bareName(t.Name) == table && c >= 0 && slices.ContainsFunc(t.Rows, func(row []answer.Value) bool { return string(row[c]) == value }) {
-			return true
-		}
-	}
-	return false
-}
 
 // Stood gives a function that reports whether a row has a value in a column that a counter fills. Names are in lower case, tables without schema.
 func (s *State) Stood() func(table, column, value string) bool {

@@ -250,7 +250,7 @@ func (k *pacer) inOrder(s *Step, before []*Step) bool {
 		return true
 	}
 	for _, m := range k.flight {
-		if k.matters(m.step, s) && !(k.config.Order == OrderCommit && k.commute(m, m.step, k.sessions[s.Session], s)) && !k.settled(m, s) {
+		if k.matters(m.step, s) && !(k.config.Order == OrderCommit && k.commute(m.step, s)) && !k.settled(m, s) {
 			return false
 		}
 	}

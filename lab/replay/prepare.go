@@ -119,7 +119,7 @@ func (p *preparer) prepare(s *Step) {
 		return
 	}
 	if s.took > 0 {
-		s.shape = p.shape(st.SQL)
+		s.shape = known.shape
 	}
 	for _, v := range s.form {
 		s.Volatile = cmp.Or(s.Volatile, v.Volatile)
@@ -146,9 +146,10 @@ func (p *preparer) overridden(sql string, verbs []statement.Statement) bool {
 	return m != nil && (p.config.Level != "" && anyLevel.MatchString(m[1]) || slices.ContainsFunc(p.config.Settings, func(name string) bool { return strings.EqualFold(name, m[1]) }))
 }
 
-// form is what statements do that differ in literals alone, and why they are not replayed; empty: they are.
+// form is what statements do that differ in literals alone, their text without these, and why they are not replayed; empty: they are.
 type form struct {
 	verbs   []statement.Statement
+	shape   string
 	refused string
 }
 
@@ -161,7 +162,7 @@ func (p *preparer) describe(sql string) (f form, shared bool) {
 	if list, err := p.config.Describe(sql); err == nil {
 		f.verbs = list
 	}
-	f.refused = p.refused(sql, f.verbs)
+	f.shape, f.refused = p.shape(sql), p.refused(sql, f.verbs)
 	if len(f.verbs) > 0 && !slices.ContainsFunc(f.verbs, literalsMatter) {
 		if len(p.known) >= knownTexts {
 			clear(p.known)

@@ -36,8 +36,8 @@ func (r *Relation) possible(c *condition.Condition) bool {
 	case "modulo":
 		return c.Values[1] != nil
 	case "null":
-		i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == c.Column })
-		return i >= 0 && !r.Columns[i].Required
+		a := r.Attribute(c.Column)
+		return a != nil && !a.Required
 	case "or":
 		return slices.ContainsFunc(c.Args, func(a condition.Condition) bool { return r.possible(&a) })
 	case "not":
@@ -103,11 +103,11 @@ var bits = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 
 
 // fits reports whether a column may have a value that compares so with v.
 func (r *Relation) fits(c *condition.Condition, v condition.Value) bool {
-	i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == c.Column })
-	if v == nil || i < 0 {
+	a := r.Attribute(c.Column)
+	if v == nil || a == nil {
 		return false
 	}
-	typ := strings.ToLower(r.Columns[i].Type)
+	typ := strings.ToLower(a.Type)
 	name, rest, _ := strings.Cut(typ, "(")
 	name, _, _ = strings.Cut(name, " ")
 	switch n := bits[name]; {

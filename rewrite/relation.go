@@ -90,12 +90,19 @@ type ShownTable struct {
 // Cascades reports whether foreign keys that refer to it may change other rows when its own change.
 func (r *Relation) Cascades() bool { return r.CascadesDelete || len(r.CascadesUpdate) > 0 }
 
+// Attribute is the column of a name; nil if there is none.
+func (r *Relation) Attribute(name string) *Attribute {
+	if i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == name }); i >= 0 {
+		return &r.Columns[i]
+	}
+	return nil
+}
+
 // AddCascade notes that assigning one of these columns, to which a foreign key refers, changes other rows. A generated column changes with any
 // other one; so does a column that is not known.
 func (r *Relation) AddCascade(columns []string) {
 	for _, name := range columns {
-		i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == name })
-		if i < 0 || r.Columns[i].Generated {
+		if a := r.Attribute(name); a == nil || a.Generated {
 			columns = nil
 			for _, a := range r.Columns {
 				columns = append(columns, a.Name)

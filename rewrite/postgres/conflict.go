@@ -52,11 +52,10 @@ func metBy(x *planner, s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) 
 	}
 	ask = rewrite.Ask{Table: rel.String(), Met: true, Within: x.inWith, Current: true, Pinned: true, Where: condition.Condition{Op: "and"}}
 	for _, name := range arbiter(s.OnConflictClause.Infer, rel, given) {
-		i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
-		if i < 0 || given[name] == nil {
+		at := rel.Attribute(name)
+		if at == nil || given[name] == nil {
 			return ask, false
 		}
-		at := &rel.Columns[i]
 		kind := kindOf(at)
 		v, ok := x.value(given[name], kind, at.Type, &ask)
 		// A value that the column takes in another form, as 1.6 in an integer, is none to compare with.

@@ -238,7 +238,7 @@ func (j *joining) tied(x *planner, i int) (list []condition.Condition) {
 // in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
 func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condition {
 	unsure := condition.Unknown("a join whose rows are not listed")
-	own, other := attribute(j.tables[t.table[0]].rel, t.column[0]), attribute(j.tables[t.table[1]].rel, t.column[1])
+	own, other := j.tables[t.table[0]].rel.Attribute(t.column[0]), j.tables[t.table[1]].rel.Attribute(t.column[1])
 	if own == nil || other == nil || kindOf(own) != kindOf(other) || own.Type == "enum" || other.Type == "enum" {
 		return unsure
 	}
@@ -281,15 +281,6 @@ func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condit
 
 func (j *joining) column(table int, name string) string {
 	return pgsyntax.Quote(j.tables[table].ref) + "." + pgsyntax.Quote(name)
-}
-
-// attribute is a column of a table; nil if it has none of that name.
-func attribute(rel *rewrite.Relation, name string) *rewrite.Attribute {
-	i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &rel.Columns[i]
 }
 
 // text gives a copy of a condition, if it can be evaluated once more: it finds no error, and has no parameter whose type another place tells.

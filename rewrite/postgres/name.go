@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +19,8 @@ type keyColumn struct{ name, typ string }
 func keyed(rel *rewrite.Relation) []keyColumn {
 	var out []keyColumn
 	for _, c := range keyColumns(rel) {
-		if i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c }); i >= 0 {
-			out = append(out, keyColumn{c, rel.Columns[i].Type})
+		if a := rel.Attribute(c); a != nil {
+			out = append(out, keyColumn{c, a.Type})
 		}
 	}
 	return out

@@ -252,12 +252,11 @@ func (x *judge) attribute(e *pg.Node, list []*pg.RangeVar) *rewrite.Attribute {
 		if !x.columnOf(r, rv) {
 			continue
 		}
-		name := r.Fields[len(r.Fields)-1].GetString_().GetSval()
-		i := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
-		if i < 0 || found != nil {
+		a := rel.Attribute(r.Fields[len(r.Fields)-1].GetString_().GetSval())
+		if a == nil || found != nil {
 			return nil
 		}
-		found = &rel.Columns[i]
+		found = a
 	}
 	return found
 }

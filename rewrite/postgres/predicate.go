@@ -500,13 +500,13 @@ func (x *scene) image(s source) (expr string, columns []string) {
 	}
 	var missing []missingColumn
 	for _, name := range x.wanted.Columns(s.rel, top.String()) {
-		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
-		if i < 0 || kindOf(&s.rel.Columns[i]) == condition.Other {
+		a := s.rel.Attribute(name)
+		if a == nil || kindOf(a) == condition.Other {
 			continue
 		}
 		c := namedBy(x, s, name)
 		missing = append(missing, missingColumn{name, noValue})
-		if kindOf(&s.rel.Columns[i]) == condition.Text {
+		if kindOf(a) == condition.Text {
 			// Long text is not worth its way: false says that it is not told.
 			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
 		}

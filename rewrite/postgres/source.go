@@ -294,13 +294,13 @@ func (x *scene) key(s source) (expr string, hex bool) {
 	var missing []missingColumn
 	text := false
 	for _, c := range cols {
-		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c })
-		if i < 0 {
+		a := s.rel.Attribute(c)
+		if a == nil {
 			return "", false
 		}
 		name := cmp.Or(s.cols[c], c)
 		e := namedBy(x, s, name)
-		typ := s.rel.Columns[i].Type
+		typ := a.Type
 		missing = append(missing, missingColumn{name, "NULL"})
 		switch {
 		case plainKeys[typ]:

@@ -83,8 +83,8 @@ func tablesOf(x *scene, view *rewrite.Relation, depth int) (list []shownTable, g
 		for _, s := range inner {
 			through := map[int]string{}
 			for of, name := range s.columns {
-				if k := slices.IndexFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name }); k >= 0 && shown[rel.Columns[k].Number] != "" {
-					through[of] = shown[rel.Columns[k].Number]
+				if a := rel.Attribute(name); a != nil && shown[a.Number] != "" {
+					through[of] = shown[a.Number]
 				}
 			}
 			list = append(list, shownTable{s.rel, through})
@@ -118,11 +118,11 @@ func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok
 		row := source{rel: t.rel, ref: x.hiddenPrefix() + "row"}
 		var where []string
 		for _, c := range keyColumns(t.rel) {
-			i := slices.IndexFunc(t.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c })
-			if i < 0 || t.columns[t.rel.Columns[i].Number] == "" {
+			a := t.rel.Attribute(c)
+			if a == nil || t.columns[a.Number] == "" {
 				return nil, false
 			}
-			where = append(where, fmt.Sprintf("%s.%s = %s.%s", pgsyntax.Quote(row.ref), pgsyntax.Quote(c), pgsyntax.Quote(ref), pgsyntax.Quote(t.columns[t.rel.Columns[i].Number])))
+			where = append(where, fmt.Sprintf("%s.%s = %s.%s", pgsyntax.Quote(row.ref), pgsyntax.Quote(c), pgsyntax.Quote(ref), pgsyntax.Quote(t.columns[a.Number])))
 		}
 		var how part
 		version := x.version(row, &how)

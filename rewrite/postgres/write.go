@@ -476,7 +476,7 @@ func (x *scene) currentRead(targets []*pg.Node, rv *pg.RangeVar) bool {
 
 func (x *scene) hasColumn(rv *pg.RangeVar, name string) bool {
 	rel, _ := x.resolve(rv)
-	return rel != nil && slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
+	return rel != nil && rel.Attribute(name) != nil
 }
 
 func refersSubquery(m proto.Message) bool {

@@ -288,6 +288,72 @@ var forms = []form{
 		2 INSERT INTO booking VALUES (11, 7, NULL, 'bob')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"a count with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 2
+		2 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a sum with a LIMIT, over rows that are there", `1 SELECT sum(b.id) FROM booking b WHERE b.room > 4 OR b.room = 1 LIMIT 1
+		2 SELECT sum(b.id) FROM booking b WHERE b.room > 4 OR b.room = 1 LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 0
+		2 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count of another room with a LIMIT", `1 SELECT count(b.id) FROM booking b WHERE b.room = 2 LIMIT 2
+		2 SELECT count(b.id) FROM booking b WHERE b.room = 2 LIMIT 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"groups with a LIMIT that may hide one", `1 SELECT room, count(*) FROM booking WHERE room > 0 GROUP BY room ORDER BY room DESC LIMIT 1
+		2 SELECT room, count(*) FROM booking WHERE room > 0 GROUP BY room ORDER BY room DESC LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"lower() of a column", `1 SELECT id FROM booking WHERE lower(guest) = 'ann@x.de'
+		2 SELECT id FROM booking WHERE lower(guest) = 'ann@x.de'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann@x.de')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN@x.de')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"upper() on both sides", `1 SELECT id FROM booking b WHERE UPPER(b.guest) = UPPER('ann')
+		2 SELECT id FROM booking b WHERE UPPER(b.guest) = UPPER('ann')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'anN')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"lower() of other guests", `1 SELECT id FROM booking WHERE lower(guest) = 'ann'
+		2 SELECT id FROM booking WHERE lower(guest) = 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Anne')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"lower() that cannot give this", `1 SELECT id FROM booking WHERE lower(guest) = 'Ann'
+		2 SELECT id FROM booking WHERE lower(guest) = 'Ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"lower() of an I, which some languages write otherwise", `1 SELECT id FROM booking WHERE lower(guest) = 'ina'
+		2 SELECT id FROM booking WHERE lower(guest) = 'ina'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ina')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'INA')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"not lower()", `1 SELECT count(*) FROM booking WHERE room = 1 AND lower(guest) <> 'bob'
+		2 SELECT count(*) FROM booking WHERE room = 1 AND lower(guest) <> 'bob'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Bob')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'BOB')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"EXISTS found none", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -556,6 +622,36 @@ var zones = []form{
 
 // joins ask of several tables. Nobody books a room for whom the check spoke of another one.
 var joins = []form{
+	{"a count over a join with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a join of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"lower() of a cast, as Django writes it", `1 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
+		2 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'aNN')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"ILIKE without wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'ann'
+		2 SELECT id FROM booking WHERE guest ILIKE 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"ILIKE with wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'a_n'
+		2 SELECT id FROM booking WHERE guest ILIKE 'a_n'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"a count over a join", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"wirecheck/statement/condition"
@@ -15,7 +16,9 @@ type Ask struct {
 	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
 	Where condition.Condition
 	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
-	Skip  condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
+	// Single says that the answer has one row for all that were found (an aggregate without GROUP BY): a LIMIT hides none of them, unless it is 0.
+	Single bool
+	Skip   condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
 	// Joined says that the table stands at the left of left joins: a row of it may be in several rows of the answer.
@@ -91,6 +94,19 @@ func (a *Ask) Skips() bool {
 	}
 	text, ok := condition.Constant(*a.Skip)
 	return !ok || strings.Trim(text, "0") != "" || text == ""
+}
+
+// Hides reports whether LIMIT may hide rows. Of the table, found versions are known, all of them if whole.
+func (a *Ask) Hides(found int, whole bool) bool {
+	if a.Limit == nil {
+		return false
+	}
+	if a.Single {
+		found, whole = 0, true
+	}
+	text, ok := condition.Constant(*a.Limit)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return !whole || !ok || err != nil || int64(found) >= n || a.Joined && found > 0
 }
 
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if

@@ -31,7 +31,7 @@ func (r *Relation) possible(c *condition.Condition) bool {
 	switch c.Op {
 	case "true":
 		return true
-	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in":
+	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in":
 		return slices.ContainsFunc(c.Values, fits)
 	case "modulo":
 		return c.Values[1] != nil
@@ -55,7 +55,7 @@ func excludes(c *condition.Condition) bool {
 		return true
 	case "and": // BETWEEN
 		return len(c.Args) == 2 && c.Args[0].Op == ">=" && c.Args[1].Op == "<=" && excludes(&c.Args[0]) && excludes(&c.Args[1])
-	case "=", "in", "prefix", "modulo", ">=", "<=":
+	case "=", "in", "alike", "prefix", "modulo", ">=", "<=":
 		return !slices.Contains(c.Values, nil)
 	}
 	return false

@@ -63,7 +63,7 @@ func TestReplayOrigins(t *testing.T) {
 	if n := stock(t, d); n != 25 {
 		t.Errorf("the database that was copied has changed: %d", n)
 	}
-	out, said, status := command(t, "advise", path, "--engine", d.URL(), "--template", d.Name, "--budget", "10s")
+	out, said, status := command(t, "advise", path, "--engine", d.URL(), "--template", d.Name, "--budget", "1m")
 	if status != exitFound || !strings.Contains(out, "lost update") {
 		t.Errorf("advise: exit status %d\n%s%s", status, out, said)
 	}

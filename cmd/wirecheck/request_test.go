@@ -361,6 +361,20 @@ func TestRequestChecksLive(t *testing.T) {
 					t.Errorf("%s", got.report)
 				}
 			})
+			if engine == "mariadb" {
+				t.Run("autocommit off", func(t *testing.T) { // as JDBC's setAutoCommit(false)
+					w.run(t, "DELETE FROM doctor", "INSERT INTO doctor VALUES (1, 7, 1)")
+					th := w.observe(t)
+					a := newApplication(t, th, true)
+					const read, write = "SELECT id, shift FROM doctor WHERE id = 1", "UPDATE doctor SET shift = 8 WHERE id = 1"
+					a.play(true, "A SET autocommit = 0", "A "+read, "A "+write, "A COMMIT")
+					a.play(true, "A SET autocommit = 1", "A "+read, "A "+strings.Replace(write, "8", "9", 1))
+					a.close()
+					if got := th.stop(t); len(got.findings) > 0 || got.coverage.Apart != 1 || !strings.Contains(got.report, "1 row read outside of a transaction") {
+						t.Errorf("%s", got.report)
+					}
+				})
+			}
 			t.Run("without tags", func(t *testing.T) {
 				w.run(t, "DELETE FROM booking")
 				th := w.observe(t)

@@ -84,6 +84,9 @@ const (
 func (v Coverage) Explain() string {
 	var b strings.Builder
 	all, missed := v.Exact+v.Approximate+v.Opaque, v.Approximate+v.Opaque
+	if all == 0 {
+		return "No statement was seen.\n"
+	}
 	if missed == 0 {
 		fmt.Fprintf(&b, "All %s were seen exactly.\n", prose.Count(all, "statement"))
 		return b.String()

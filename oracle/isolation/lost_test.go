@@ -47,6 +47,9 @@ func TestExplain(t *testing.T) {
 	if got := without.Coverage().Lost; got != nil {
 		t.Errorf("shapes that nobody asked for: %v", got)
 	}
+	if got, want := (Coverage{}).Explain(), "No statement was seen.\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got, want := (Coverage{Exact: 2}).Explain(), "All 2 statements were seen exactly.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

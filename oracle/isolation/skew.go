@@ -226,9 +226,9 @@ func (p *predicate) made(ch *change) bool {
 	return p.table == ch.v.table && ch.now.matches(&p.where) == condition.True && ch.was.matches(&p.where) == condition.False
 }
 
-// pins reports whether the condition fixes the value of a column.
+// pins reports whether the condition fixes the value of a column, perhaps but for case.
 func pins(where *condition.Condition) bool {
-	return where.Op == "=" || where.Op == "and" && slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
+	return where.Op == "=" || where.Op == "alike" || where.Op == "and" && slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
 }
 
 // shape is the question without its constants, however many there are.

@@ -163,7 +163,7 @@ func (a *answer) fail(st *sentStatement, b []byte, e *history.ServerError) error
 	if e.Aborted {
 		o.settings.status &^= statusInTrans
 	}
-	due = append(due, o.tracker.Status(o.settings.inTransaction())...)
+	due = append(due, o.tracker.Status(o.settings.status)...)
 	o.warnings.renew()
 	o.warnings.server = 1
 	if st.plan.Listed {
@@ -228,7 +228,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 			o.warn(bare)
 		}
 		o.follow(st.plan)
-		due = append(due, o.tracker.Status(o.settings.inTransaction())...)
+		due = append(due, o.tracker.Status(o.settings.status)...)
 		a.next++
 	}
 	o.counts.note(st.plan, &o.traits)

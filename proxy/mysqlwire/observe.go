@@ -76,6 +76,7 @@ func (o *observation) logIn(ok []byte) error {
 		return fmt.Errorf("read the server's OK: %w", err)
 	}
 	o.settings.status = p.status
+	o.tracker.Status(p.status)
 	o.warnings.server = p.warnings
 	o.warnings.forget()
 	o.log.rows, o.log.exists = 0, false

@@ -103,8 +103,12 @@ func (r *recording) Done(run *record.Running, res record.Result) (due []record.W
 	return due
 }
 
-func (r *recording) Status(open bool) (due []record.Warning) {
-	r.do(func(t *record.Tracker) { due = t.Status(open) })
+// Status passes on what an answer's status flags say.
+func (r *recording) Status(flags uint16) (due []record.Warning) {
+	r.do(func(t *record.Tracker) {
+		t.Autocommit(flags&statusAutocommit != 0)
+		due = t.Status(flags&statusInTrans != 0)
+	})
 	return due
 }
 

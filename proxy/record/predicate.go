@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wirecheck/history"
@@ -124,7 +123,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Skips() {
 			ev.Unread = rewrite.SkipsRows
-		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit) || a.Joined && found > 0) {
+		} else if a.Hides(found, read.Whole) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {
 			read.Where = a.Where.String()
@@ -177,13 +176,6 @@ func (r *Running) met() bool {
 func (r *Running) Existed(value []byte) {
 	r.row = true
 	r.none = len(value) > 0 && (string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0)
-}
-
-// below reports whether fewer rows were found than the limit, which has the form of condition.Open.
-func below(found int, limit string) bool {
-	text, ok := condition.Constant(limit)
-	n, err := strconv.ParseInt(text, 10, 64)
-	return ok && err == nil && int64(found) < n
 }
 
 // sees gives the ticks between which it was settled what a statement could see.

@@ -39,6 +39,7 @@ type Tracker struct {
 	level     string // of the session's next transactions
 	nextLevel string // of the very next one only (MySQL family)
 	txn       *txn   // open, or nil
+	manual    bool   // autocommit is off: what comes without BEGIN begins a transaction, too
 	flying    int    // tickets sent, not yet done or dropped
 	commits   int    // of these, statements that may commit something
 	pending   []late // ended transactions whose writes come with the session's log
@@ -220,7 +221,7 @@ func (t *Tracker) begin(x *txn) {
 	x.begun = true
 	x.id = t.rec.txns.Add(1)
 	ev := &t.event
-	*ev = history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit}
+	*ev = history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit && !t.manual}
 	if !t.dbms.TransactionIDs { // there the server's own transaction ids are the tokens
 		ev.Tokens = []string{t.rec.Token(x.id)}
 	}
@@ -480,6 +481,9 @@ func (t *Tracker) setLevel(c statement.Control) {
 		}
 	}
 }
+
+// Autocommit says whether a statement without BEGIN is a transaction by itself from now on.
+func (t *Tracker) Autocommit(on bool) { t.manual = !on }
 
 // Status says whether the server has a transaction open after all that was answered so far.
 func (t *Tracker) Status(open bool) []Warning {

@@ -83,7 +83,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
 		return "SKIP LOCKED hides rows"
 	}
-	ask.Current = lock != ast.SelectLockNone || s.session.LockingReads
+	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
 }
 
@@ -407,12 +407,42 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 		if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
 			return negated(op == "<>", a.remainder(m, right))
 		}
+		if c, ok := a.cased(op, left, right); ok {
+			return c
+		}
 		if x, y := a.constant(left), a.constant(right); x != nil && y != nil && op == "=" {
 			return condition.Constants(x, y)
 		}
 		left, right, op = right, left, mirrored[op]
 	}
 	return a.open(op, left, right)
+}
+
+// cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
+func (a *asker) cased(op string, left, right ast.ExprNode) (c condition.Condition, ok bool) {
+	fn, arg := caseOf(left)
+	if fn == "" || op != "=" && op != "<>" {
+		return c, false
+	}
+	name, at := a.column(arg)
+	if name == "" || kindOf(at) != condition.Folded || typeName(at.Type) == "enum" {
+		return c, false
+	}
+	if other, of := caseOf(right); other == fn {
+		fn, right = "alike", of
+	}
+	v := a.value(right, condition.Folded)
+	return negated(op == "<>", condition.Open(fn, condition.Folded, name, v)), v != nil
+}
+
+// caseOf gives the argument of LOWER() or UPPER(), which no function of a user can replace (MySQL manual, 11.2.5).
+func caseOf(n ast.ExprNode) (fn string, arg ast.ExprNode) {
+	f, ok := unwrapped(n).(*ast.FuncCallExpr)
+	if !ok || f.Schema.O != "" || len(f.Args) != 1 {
+		return "", nil
+	}
+	fn = map[string]string{"lower": "lower", "lcase": "lower", "upper": "upper", "ucase": "upper"}[f.FnName.L]
+	return fn, f.Args[0]
 }
 
 // remainder makes a condition of column % divisor = value.

@@ -66,8 +66,9 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 	switch in := existence(s); {
 	case in != nil:
 		j.exists, s = true, in
-	case !one: // what has neither is planned otherwise as a subquery
-		if j.blank, j.limit = true, s.LimitCount; j.limit == nil && len(s.SortClause) == 0 || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+	default:
+		j.blank, j.limit = !one, s.LimitCount
+		if j.blank && j.limit == nil && len(s.SortClause) == 0 || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES { // without both, it is planned otherwise as a subquery
 			return nil
 		}
 	}
@@ -175,7 +176,7 @@ func (j *joining) sort(x *planner, n *pg.Node) bool {
 func (j *joining) asks(x *planner) {
 	for i := range j.tables {
 		t := &j.tables[i]
-		ask := rewrite.Ask{Exists: j.exists, Where: condition.Always, Joined: j.blank}
+		ask := rewrite.Ask{Exists: j.exists, Where: condition.Always, Joined: j.blank, Single: !j.blank}
 		if j.limit != nil {
 			v, ok := x.value(j.limit, condition.Number, "int8", &ask)
 			if !ok {

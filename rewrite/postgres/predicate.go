@@ -106,11 +106,17 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				x.plan.Unread = "LIMIT hides rows"
 				return
 			}
-			ask.Limit = v
+			ask.Limit, ask.Single = v, x.single(s)
 		}
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)
 	}
+}
+
+// single reports whether an aggregate makes one row of all that s finds.
+func (x *planner) single(s *pg.SelectStmt) bool {
+	one, doubt := x.aggregates(s)
+	return one && doubt == "" && len(s.GroupClause) == 0
 }
 
 // paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.
@@ -334,6 +340,9 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 		}
 	}
 	if name == "" {
+		if c, ok := x.cased(e, rel, ref, ask); ok {
+			return c
+		}
 		if a, b := x.constant(e.Lexpr, ask), x.constant(e.Rexpr, ask); a != nil && b != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
 			return condition.Constants(a, b)
 		}
@@ -370,6 +379,8 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 		return not(open("in", list...))
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
 		return open("in", right.GetAArrayExpr().Elements...)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE && op == "~~*" && kind == condition.Text && at.Type != "enum":
+		return open("ilike", right)
 	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && at.Type != "enum":
 		if c := open("prefix", right); op == "~~" {
 			return c
@@ -399,6 +410,41 @@ func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref str
 	d, ok1 := x.value(m.Rexpr, condition.Number, at.Type, ask)
 	v, ok2 := x.value(right, condition.Number, at.Type, ask)
 	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
+}
+
+// cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
+func (x *planner) cased(e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
+	op := pgsyntax.LastName(e.Name)
+	fn, arg := x.caseOf(e.Lexpr)
+	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
+		return c, false
+	}
+	if cast := arg.GetTypeCast(); cast != nil && pgsyntax.LastName(cast.TypeName.Names) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
+		arg = cast.Arg // Django casts
+	}
+	name, at := comparedColumn(arg, rel, ref)
+	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
+		return c, false
+	}
+	right := e.Rexpr
+	if other, of := x.caseOf(right); other == fn {
+		fn, right = "alike", of
+	}
+	v, ok := x.value(right, condition.Text, at.Type, ask)
+	c = condition.Open(fn, condition.Text, name, v)
+	if op == "<>" {
+		c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
+	}
+	return c, ok
+}
+
+// caseOf gives the argument of PostgreSQL's own lower() or upper().
+func (x *planner) caseOf(n *pg.Node) (fn string, arg *pg.Node) {
+	f := n.GetFuncCall()
+	if fn = pgsyntax.LastName(f.GetFuncname()); fn != "lower" && fn != "upper" || len(f.Args) != 1 || !x.steady(f) {
+		return "", nil
+	}
+	return fn, f.Args[0]
 }
 
 // constant gives an integer of the text; nil if it is something else.

@@ -7,6 +7,7 @@
 //	(= KIND COLUMN VALUE)     also <>, <, <=, >, >=
 //	(in KIND COLUMN VALUE...)
 //	(prefix KIND COLUMN VALUE)   LIKE 'value%'
+//	(alike KIND COLUMN VALUE)    LOWER(COLUMN) = LOWER(VALUE), UPPER, ILIKE without wildcards: text that is equal but for case
 //	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
 //	(null COLUMN)                IS NULL
 //	(unsure REASON)              what is not evaluated, and why
@@ -18,6 +19,7 @@ package condition
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,6 +71,9 @@ func Unknown(format string, args ...any) Condition {
 	return Condition{Op: "unsure", Reason: fmt.Sprintf(format, args...)}
 }
 
+// equating are the comparisons that need no order of the values.
+var equating = []string{"=", "<>", "in", "alike", "prefix", "modulo"}
+
 // Compare compares a column with a value. A value that does not certainly mean the same to the server gives an Unknown condition.
 func Compare(op string, kind Kind, column string, values ...Value) Condition {
 	for _, v := range values {
@@ -81,7 +86,9 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		return Unknown("the divisor of %s is not certain", column)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
-	case op == "prefix" && kind != Text && kind != Folded, op != "=" && op != "<>" && op != "in" && op != "prefix" && op != "modulo" && !kind.orders():
+	case op == "alike" && kind != Text && kind != Folded:
+		return Unknown("%s has no letters of certain case", column)
+	case op == "prefix" && kind != Text && kind != Folded, !slices.Contains(equating, op) && !kind.orders():
 		return Unknown("the order of %s depends on its collation", column)
 	}
 	return Condition{Op: op, Kind: kind, Column: column, Values: values}
@@ -232,6 +239,13 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 		return Prefix(c.Kind, c.Column, out[0])
 	case "constants":
 		return constants(out[0], out[1])
+	case "lower", "upper":
+		return inCase(c.Reason, c.Kind, c.Column, out[0])
+	case "ilike":
+		if p := out[0]; p != nil && strings.ContainsAny(*p, `%_\`) {
+			return Unknown("the pattern of ILIKE has wildcards")
+		}
+		return Compare("alike", c.Kind, c.Column, out[0])
 	}
 	return Compare(c.Reason, c.Kind, c.Column, out...)
 }
@@ -322,6 +336,14 @@ func constants(a, b Value) Condition {
 		return Always
 	}
 	return Condition{Op: "not", Args: []Condition{Always}}
+}
+
+// inCase is LOWER(column) = v, or UPPER. Of a value with letters of the other case it says nothing.
+func inCase(fn string, kind Kind, column string, v Value) Condition {
+	if v != nil && (!ascii(*v) || fn == "lower" && *v != strings.ToLower(*v) || fn == "upper" && *v != strings.ToUpper(*v)) {
+		return Unknown("%s() of %s is compared with letters that it may not give", fn, column)
+	}
+	return Compare("alike", kind, column, v)
 }
 
 // Prefix is LIKE with a pattern that ends with its only wildcard, or has none.
@@ -502,7 +524,7 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		text(&c.Reason)
 	case "null":
 		text(&c.Column)
-	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in", "modulo":
+	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in", "modulo":
 		text((*string)(&c.Kind))
 		text(&c.Column)
 		least, most = 1, 1

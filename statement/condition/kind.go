@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind says how the values of a column compare, and how an image writes them.
@@ -204,6 +205,9 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		}
 		return truth(begins)
 	}
+	if op == "alike" {
+		return k.alike(*a, *b)
+	}
 	if k == Number {
 		n, ok1 := Integer(a)
 		m, ok2 := Integer(b)
@@ -226,6 +230,29 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		}
 	}
 	return ordered(op, order)
+}
+
+// alike decides whether texts are equal but for case. In languages with a dotless i (Turkish), i and I are two letters; which language it is, is not known.
+func (k Kind) alike(a, b string) Truth {
+	switch {
+	case a == b:
+		return True
+	case !ascii(a), !ascii(b), k == Folded && (!plain(a) || !plain(b)):
+		return Unsure
+	case !strings.EqualFold(a, b):
+		return False
+	}
+	for i := range len(a) {
+		if a[i] != b[i] && (a[i] == 'i' || a[i] == 'I') {
+			return Unsure
+		}
+	}
+	return True
+}
+
+// ascii reports whether s has characters of ASCII only.
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // ordered decides a comparison of two values that are in an order, as cmp.Compare gives it.

@@ -40,6 +40,8 @@ func (c Condition) Words() string {
 	switch c.Op {
 	case "modulo":
 		return c.Column + " % " + list[0] + " = " + list[1]
+	case "alike":
+		return "lower(" + c.Column + ") = lower(" + list[0] + ")"
 	case "in":
 		return c.Column + " in (" + strings.Join(list, ", ") + ")"
 	case "prefix":

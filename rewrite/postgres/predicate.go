@@ -114,7 +114,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 }
 
 // single reports whether an aggregate makes one row of all that s finds.
-func (x *planner) single(s *pg.SelectStmt) bool {
+func (x *judge) single(s *pg.SelectStmt) bool {
 	one, doubt := x.aggregates(s)
 	return one && doubt == "" && len(s.GroupClause) == 0
 }
@@ -340,7 +340,7 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 		}
 	}
 	if name == "" {
-		if c, ok := x.cased(e, rel, ref, ask); ok {
+		if c, ok := cased(x, e, rel, ref, ask); ok {
 			return c
 		}
 		if a, b := x.constant(e.Lexpr, ask), x.constant(e.Rexpr, ask); a != nil && b != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
@@ -413,7 +413,7 @@ func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref str
 }
 
 // cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
-func (x *planner) cased(e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
+func cased(x *planner, e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)
 	fn, arg := x.caseOf(e.Lexpr)
 	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
@@ -439,7 +439,7 @@ func (x *planner) cased(e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *re
 }
 
 // caseOf gives the argument of PostgreSQL's own lower() or upper().
-func (x *planner) caseOf(n *pg.Node) (fn string, arg *pg.Node) {
+func (x *scene) caseOf(n *pg.Node) (fn string, arg *pg.Node) {
 	f := n.GetFuncCall()
 	if fn = pgsyntax.LastName(f.GetFuncname()); fn != "lower" && fn != "upper" || len(f.Args) != 1 || !x.steady(f) {
 		return "", nil

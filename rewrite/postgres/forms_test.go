@@ -226,6 +226,13 @@ var forms = []form{
 	{`SELECT DISTINCT "Id" AS "wirecheck q" FROM "Odd Name" AS "wirecheck 1"`, "exact", "read Odd Name 1, read Odd Name 2"},
 	{`SELECT DISTINCT id FROM account WHERE id = 1`, "exact", "read account 1"},
 	{`SELECT DISTINCT v FROM nokey WHERE v = 1`, "exact", ""}, // one of two rows is enough
+	{`SELECT DISTINCT substr(upper(note::text), 1, 9) AS n FROM orders WHERE note IS NOT NULL ORDER BY n`, "exact", "read orders 10, read orders 11, read orders 12"},
+	{`SELECT DISTINCT o.* FROM orders o WHERE o.account_id IN (1, 2) ORDER BY o.id`, "exact", "read orders 10, read orders 11, read orders 12"},
+	{`SELECT DISTINCT * FROM account a JOIN orders o ON o.account_id = a.id`, "exact", "-"},
+	// A condition, or the text itself, may fix what is compared: then one of several rows is enough.
+	{`SELECT DISTINCT length(note) FROM orders WHERE length(note) = 1`, "exact", ""},
+	{`SELECT DISTINCT coalesce(7, account_id) FROM orders`, "exact", ""},
+	{`SELECT DISTINCT substr(note, NULL) FROM orders`, "exact", ""},
 	{`SELECT DISTINCT account_id FROM orders LIMIT 1`, "opaque", ""},
 	// with fewer rows than LIMIT says, the answer has read everything
 	{`SELECT DISTINCT account_id FROM orders LIMIT 9`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},

@@ -188,7 +188,8 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 		if r, ok := m.(*pg.ColumnRef); ok {
 			mentioned[r.Fields[len(r.Fields)-1].GetString_().GetSval()] = true
 		}
-		return true
+		null, ok := m.(*pg.NullTest)
+		return !ok || null.Arg.GetColumnRef() == nil // IS NULL fixes nothing
 	}
 	pgsyntax.WalkAll(s.FromClause, note)
 	pgsyntax.Walk(s.WhereClause, note)
@@ -201,12 +202,36 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 		if t := n.GetResTarget(); t != nil {
 			n = t.Val
 		}
-		f := n.GetColumnRef().GetFields()
-		if len(f) > 0 && (f[len(f)-1].GetAStar() != nil || !mentioned[f[len(f)-1].GetString_().GetSval()]) {
+		if x.varies(n, mentioned) {
 			return false
 		}
 	}
 	return true
+}
+
+// varies reports whether no condition fixes the value of an expression: it is a column of which none speaks, or has only such columns, in functions that the
+// server cannot replace by a constant.
+func (x *scene) varies(n *pg.Node, mentioned map[string]bool) bool {
+	var f []*pg.Node
+	plain := true
+	pgsyntax.Walk(n, func(m proto.Message) bool {
+		switch m := m.(type) {
+		case *pg.ColumnRef:
+			f = m.Fields
+			plain = plain && (f[len(f)-1].GetAStar() != nil || !mentioned[f[len(f)-1].GetString_().GetSval()])
+			return false
+		case *pg.FuncCall:
+			plain = plain && x.function(pgsyntax.LastName(m.Funcname))&rewrite.FunctionUser == 0
+		case *pg.A_Const:
+			plain = plain && !m.Isnull
+			return false
+		case *pg.Node, *pg.TypeCast, *pg.TypeName, *pg.String:
+		default:
+			plain = false
+		}
+		return plain
+	})
+	return plain && f != nil
 }
 
 // endless reports whether no index of the only table can have the ends that min and max ask for: none has one of their columns, nor of the columns that

@@ -70,7 +70,17 @@ type Relation struct {
 	// which they do so when a statement assigns them.
 	CascadesDelete bool
 	CascadesUpdate []string
-	Rows           float64 // rows as the server estimates them; negative if it does not
+	Referrers      []Referrer // PostgreSQL: what CascadesDelete says in detail
+	Rows           float64    // rows as the server estimates them; negative if it does not
+}
+
+// Referrer is a foreign key of a table whose rows change when the rows to which they refer are deleted.
+type Referrer struct {
+	RelationName
+	Columns, Keys []int  // the numbers of its columns, and of those of the table to which they refer
+	Trigger       uint32 // the object id of what changes its rows
+	Deletes       bool   // they are deleted, too; else they refer to nothing any more
+	Plain         bool   // it is in force, and compares by the server's own equality
 }
 
 // Shown says what a view shows of its tables.
@@ -93,6 +103,14 @@ func (r *Relation) Cascades() bool { return r.CascadesDelete || len(r.CascadesUp
 // Attribute is the column of a name; nil if there is none.
 func (r *Relation) Attribute(name string) *Attribute {
 	if i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == name }); i >= 0 {
+		return &r.Columns[i]
+	}
+	return nil
+}
+
+// Number is the column of a number; nil if there is none.
+func (r *Relation) Number(n int) *Attribute {
+	if i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Number == n }); i >= 0 {
 		return &r.Columns[i]
 	}
 	return nil

@@ -94,12 +94,19 @@ type Plan struct {
 	// may tell nothing of a statement that changed Rows rows: all are new (MySQL family).
 	WithRows history.Coverage
 	Rows     int
-	Met      bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
+	// WithoutRows is the coverage of a statement that changed no row, where that is more than Coverage. It is empty for other statements.
+	WithoutRows history.Coverage
+	Met         bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
 	// Blank says that an answer without rows has one all the same, which the client does not see: of its hidden columns only Lists tell something, and the
 	// first one is NULL, which it is of no other row.
 	Blank bool
 	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told.
-	Lists       int
+	Lists int
+	// Hold is a query without rows, which reads the tables that foreign keys change. If it was executed in the open transaction, Cascades can be told of a
+	// statement that the server must not refuse (PostgreSQL). It is empty for others.
+	Hold string
+	// Cascades reads the last hidden column of a row of a DELETE: what foreign keys delete with it, see Cascaded. It is nil for other statements.
+	Cascades    func(cell []byte) (Cascaded, error)
 	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event
@@ -154,6 +161,14 @@ type Plan struct {
 	// Temporary is the qualified name of a temporary table that the statement creates (MySQL family): from then on it
 	// hides a table of that name from this session.
 	Temporary string
+}
+
+// Cascaded is what foreign keys delete with one row, if nothing else was committed between the snapshot of the DELETE and the snapshot in which they look for
+// rows: the server takes that one later. It is certain if the session's next snapshot is still the same, see Snapshot.Unchanged (PostgreSQL).
+type Cascaded struct {
+	Snapshot Snapshot // of the statement
+	Own      uint64   // the transaction's id
+	Accesses []history.Access
 }
 
 // Cursor is what one statement does to the cursor of that name (PostgreSQL). Rows of a cursor are those of the statement that declared it.

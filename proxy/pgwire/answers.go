@@ -383,7 +383,7 @@ func (a *serverHalf) readyForQuery(ws []record.Warning, body []byte) error {
 		return err
 	}
 	a.pipeline.leave()
-	return nil
+	return a.settle()
 }
 
 // ownAnswer takes an answer to a question of ours.

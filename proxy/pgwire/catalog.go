@@ -45,8 +45,8 @@ func (c *clientHalf) refresh() error {
 func firm(c *clientHalf, name string) bool { return name != "" || !c.pipeline.idle('I') }
 
 // complete plans a text. Where the plan needs what is not known, and the server can be asked, it is, and the text planned
-// again. It gives the catalog too, which is nil if there is none to plan with.
-func (c *clientHalf) complete(firm bool, plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
+// again. It gives the catalog too, which is nil if there is none to plan with. hold says that the text is executed at once.
+func (c *clientHalf) complete(firm, hold bool, plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
 	again := false
 	for i := range 4 { // settings, names, and once more if another session changes something meanwhile
 		var facts postgres.Session
@@ -70,7 +70,13 @@ func (c *clientHalf) complete(firm bool, plan func(*rewrite.Catalog, postgres.Se
 			facts.Stale = true
 			s = plan(catalog, facts)
 		}
-		break
+		if hold {
+			s, err = held(c, s, func() *rewrite.Script {
+				facts.Held = true
+				return plan(catalog, facts)
+			})
+		}
+		return s, catalog, err
 	}
 	return s, catalog, nil
 }
@@ -131,14 +137,34 @@ func (c *clientHalf) learnNames(answer *own, catalog *rewrite.Catalog, names []r
 	return true
 }
 
+// saved makes a savepoint: an error of ours must not abort the client's transaction.
+const saved = "SAVEPOINT wirecheck"
+
+// within asks a question within the open transaction.
+func within(c *clientHalf, ask func() (*own, error)) (ok bool, err error) {
+	if _, err := c.question(saved); err != nil {
+		return false, err
+	}
+	q, err := ask()
+	if err != nil {
+		return false, err
+	}
+	if q.err != nil {
+		if _, err := c.question("ROLLBACK TO " + saved); err != nil {
+			return false, err
+		}
+	}
+	_, err = c.question("RELEASE " + saved)
+	return q.err == nil, err
+}
+
 // learnInside asks for names within the open transaction. The client's statement is a query: it would take the
 // transaction's snapshot now as well, and later statements that must come before any query would be refused anyway. What
 // the transaction sees holds for all sessions, if no change was seen since before it began. After this transaction changed
 // the schema or settings, it holds for this transaction alone; that is asked for only if the client's text would show
 // hidden columns without it.
 func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog) (asked bool, err error) {
-	// An error of ours must not abort the client's transaction.
-	if _, err := c.question("SAVEPOINT wirecheck"); err != nil {
+	if _, err := c.question(saved); err != nil {
 		return false, err
 	}
 	settings := &own{}
@@ -154,11 +180,11 @@ func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog)
 		}
 	}
 	if settings.err != nil || answer.err != nil {
-		if _, err := c.question("ROLLBACK TO SAVEPOINT wirecheck"); err != nil {
+		if _, err := c.question("ROLLBACK TO " + saved); err != nil {
 			return false, err
 		}
 	}
-	if _, err := c.question("RELEASE SAVEPOINT wirecheck"); err != nil {
+	if _, err := c.question("RELEASE " + saved); err != nil {
 		return false, err
 	}
 	if settings.err != nil || answer.err != nil {
@@ -196,8 +222,12 @@ func queries(s *rewrite.Script) bool {
 
 // question asks the server and waits for the answer.
 func (c *clientHalf) question(sql string) (*own, error) {
+	return ask(c, sql, func() *own { return &own{} })
+}
+
+func ask(c *clientHalf, sql string, entry func() *own) (*own, error) {
 	return tidy(sql, func(sql string) (*own, error) {
-		q := &own{}
+		q := entry()
 		if err := c.put(q, sql); err != nil {
 			return nil, err
 		}
@@ -228,6 +258,11 @@ const ownName = "wirecheck: question"
 // put sends a question, in the extended protocol: the client's unnamed statement, which a Query would drop, stays. The empty text, which is parsed
 // last, takes ours out of pg_stat_activity. An empty question does what the server left out because of an error in the one before.
 func (c *clientHalf) put(q *own, sql string) error {
+	if tidied(c.pipeline) {
+		if err := c.put(&own{}, ""); err != nil {
+			return err
+		}
+	}
 	c.pipeline.send(&entry{request: ownQuery, ours: true, own: q})
 	const none = "\x00\x00"
 	named := ownName + "\x00"

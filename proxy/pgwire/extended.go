@@ -72,7 +72,7 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err e
 		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
 	p = &prepared{name: name, client: sql, firm: firm(c, name), seen: c.session.observer.describes(sql), generation: c.session.observer.rewriter.Generation()}
-	p.script, p.catalog, err = c.completeStatement(sql, p.firm)
+	p.script, p.catalog, err = c.completeStatement(sql, p.firm, name == "")
 	p.uses = p.script.Uses
 	return p, true, err
 }
@@ -83,8 +83,8 @@ func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts p
 	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
 }
 
-func (c *clientHalf) completeStatement(sql string, firm bool) (*rewrite.Script, *rewrite.Catalog, error) {
-	return c.complete(firm, func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+func (c *clientHalf) completeStatement(sql string, firm, hold bool) (*rewrite.Script, *rewrite.Catalog, error) {
+	return c.complete(firm, hold, func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
 		return c.statementPlan(sql, catalog, facts)
 	})
 }
@@ -275,7 +275,7 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && generation == p.generation, !c.pipeline.observed():
 		return p, nil
 	}
-	script, catalog, err := c.completeStatement(p.client, p.firm)
+	script, catalog, err := c.completeStatement(p.client, p.firm, false)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type pipeline struct {
 	ended    bool   // the server half has ended
 	draining bool   // the process ends, and the session as soon as it is idle
 	leaving  bool   // the session ends because the process does
+	untidy   bool   // an error kept the server from closing the names of a question of ours, whose answer nobody awaits
 }
 
 func newPipeline(log zerolog.Logger, events recording, gate turn, wake func()) *pipeline {
@@ -403,6 +404,10 @@ func (p *pipeline) answered(e *entry) {
 	defer p.mu.Unlock()
 	p.pop()
 	e.own.done = true
+	if e.own.settles {
+		p.untidy = p.untidy || e.own.err != nil
+		p.events.settle(e.own)
+	}
 	p.changed.Broadcast()
 }
 

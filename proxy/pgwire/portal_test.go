@@ -76,17 +76,22 @@ func TestCursors(t *testing.T) {
 // fetched is a session that fetches in parts.
 type fetched struct {
 	name  string
-	steps []string // of two sessions; those of the second one begin with 2
+	steps []string // of two sessions; those of the second one begin with 2, and those of one past the proxy with 0
 	want  string   // the first session's statements: number, what was seen, rows
 }
 
 // playFetched plays sessions directly and through the proxy, alone, where each message must be the same; and then beside a second session.
 func playFetched(t *testing.T, list []fetched) {
+	playBeside(t, []string{"CREATE TABLE t (k int PRIMARY KEY, v int)", "CREATE FUNCTION fetched(c refcursor) RETURNS int LANGUAGE plpgsql AS 'DECLARE k int; BEGIN FETCH c INTO k; RETURN k; END'"},
+		"TRUNCATE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", list)
+}
+
+// playBeside is playFetched with other tables, and with what fills them before each session.
+func playBeside(t *testing.T, tables []string, fill string, list []fetched) {
 	srv := testserver.Postgres(t)
 	database := func() testserver.Database {
 		db := srv.Database(t).As(testserver.AppTrust)
-		db.Exec(t, "CREATE TABLE t (k int PRIMARY KEY, v int)",
-			"CREATE FUNCTION fetched(c refcursor) RETURNS int LANGUAGE plpgsql AS 'DECLARE k int; BEGIN FETCH c INTO k; RETURN k; END'")
+		db.Exec(t, tables...)
 		return db
 	}
 	db, direct, through := database(), database(), database()
@@ -95,21 +100,24 @@ func playFetched(t *testing.T, list []fetched) {
 	defer r.stop()
 	for _, tt := range list {
 		for _, d := range []testserver.Database{db, direct, through} {
-			d.Exec(t, "TRUNCATE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+			d.Exec(t, fill)
 		}
-		alone := []session{{name: tt.name, steps: slices.DeleteFunc(slices.Clone(tt.steps), func(step string) bool { return step[0] == '2' })}}
+		alone := []session{{name: tt.name, steps: slices.DeleteFunc(slices.Clone(tt.steps), func(step string) bool { return step[0] == '2' || step[0] == '0' })}}
 		compare(t, alone, play(t, srv.Address(), direct.Name, alone), play(t, r.addr.String(), through.Name, alone))
 		before := len(ev.all())
-		one, two := dialWire(t, r.addr.String(), db.User, db.Name), dialWire(t, r.addr.String(), db.User, db.Name)
+		one, two, past := dialWire(t, r.addr.String(), db.User, db.Name), dialWire(t, r.addr.String(), db.User, db.Name), dialWire(t, srv.Address(), db.User, db.Name)
 		for _, step := range tt.steps {
 			if other, ok := strings.CutPrefix(step, "2"); ok {
 				two.step(other)
+			} else if other, ok := strings.CutPrefix(step, "0"); ok {
+				past.step(other)
 			} else {
 				one.step(step)
 			}
 		}
 		one.step("X")
 		two.step("X")
+		past.step("X")
 		if d := cmp.Diff(tt.want, statements(ev.all()[before:])); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", tt.name, d)
 		}

@@ -67,6 +67,8 @@ type own struct {
 	size int
 	err  *answer.Error
 	done bool
+	// settles says that its answer is the session's snapshot, see record.Tracker.Settle.
+	settles bool
 }
 
 // current is the plan by which the answer that comes now is taken apart, or nil.

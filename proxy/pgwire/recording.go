@@ -146,6 +146,22 @@ func (r *recording) extra(plan *rewrite.Plan, res record.Result) []record.Warnin
 	return r.tracker.Done(r.tracker.Answer(r.tracker.Sending(plan)), res)
 }
 
+// unsettled reports whether a statement awaits the session's next snapshot.
+func (r *recording) unsettled() bool { return r.tracker != nil && r.tracker.Unsettled() }
+
+// settle takes note of the answer to snapshotQuery.
+func (r *recording) settle(q *own) {
+	defer r.recovered()
+	if r.tracker == nil {
+		return
+	}
+	text := ""
+	if q.err == nil && len(q.rows) == 1 && len(q.rows[0]) == 1 {
+		text = string(q.rows[0][0])
+	}
+	r.tracker.Settle(text)
+}
+
 // ready takes note of the transaction status in a ReadyForQuery.
 func (r *recording) ready(status byte) []record.Warning {
 	defer r.recovered()

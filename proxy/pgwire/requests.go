@@ -43,6 +43,9 @@ func (c *clientHalf) run(ctx context.Context) error {
 		if err := c.enter(ctx, f); err != nil {
 			return err
 		}
+		if err := settleBefore(c, f); err != nil {
+			return err
+		}
 		if err := c.batch.keep(f, c.in); err != nil {
 			return err
 		}
@@ -202,7 +205,7 @@ func (c *clientHalf) query(f frame) error {
 		sql, body = own, []byte(own+"\x00")
 	}
 	quiet := settled(c.pipeline)
-	script, _, err := c.complete(firm(c, ""), func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+	script, _, err := c.complete(firm(c, ""), true, func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
 		facts.UTC = facts.UTC && quiet
 		return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
 	})

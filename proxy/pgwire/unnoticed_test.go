@@ -43,6 +43,13 @@ func TestUnnoticed(t *testing.T) {
 			"1 Q SELECT v FROM t", "1 Q SELECT v FROM t", "0 Q ALTER TABLE t RENAME kk TO k", "1 Q SELECT v FROM t; SELECT 1", "1 P |SELECT v FROM t", "1 B  ||", "1 D P", "1 E", "1 S",
 			"0 Q ALTER TABLE t RENAME k TO kk", "1 P |SELECT v FROM t", "1 B  ||", "1 D P", "1 E", "1 S", "1 q SELECT v FROM t", "1 W Z 1",
 		},
+		"what foreign keys change behind the proxy": {
+			"0 Q CREATE TABLE p (k int PRIMARY KEY); CREATE TABLE c (k int, p int REFERENCES p ON DELETE CASCADE); INSERT INTO p SELECT generate_series(1, 9); INSERT INTO c SELECT k, k FROM p",
+			"1 Q DELETE FROM p WHERE k = 1", "1 Q SELECT count(*) FROM c", "0 Q ALTER TABLE c RENAME p TO q", "1 Q DELETE FROM p WHERE k = 2", "1 P |DELETE FROM p WHERE k = 3 RETURNING *", "1 D S", "1 B  ||", "1 E", "1 S",
+			"0 Q ALTER TABLE c RENAME q TO p", "1 Q BEGIN", "1 Q DELETE FROM p WHERE k = 4", "1 Q COMMIT", "1 Q BEGIN", "0 Q ALTER TABLE c RENAME k TO kk; ALTER TABLE c RENAME p TO q",
+			"1 Q DELETE FROM p WHERE k = 5", "1 Q SAVEPOINT wirecheck", "1 Q DELETE FROM p WHERE k = 6", "1 Q ROLLBACK TO wirecheck", "1 Q COMMIT", "1 P n|DELETE FROM p WHERE k = $1", "1 S", "1 Q BEGIN", "0 Q DROP TABLE c",
+			"1 Q DELETE FROM p WHERE k = 7", "1 P |DELETE FROM p WHERE k = 8", "1 B  ||", "1 E", "1 S", "1 B  n||9", "1 E", "1 S", "1 Q COMMIT", "1 Q SELECT * FROM p",
+		},
 		// The direct session reads the index up to the first row that will do.
 		"the ends of an index": {"0 Q INSERT INTO t SELECT i, 'v' || i % 3 FROM generate_series(2, 9) i; ANALYZE t", "1 Q SET enable_seqscan = off", "1 Q SELECT min(k) FROM t WHERE 1 / (k - 5) < 2", "1 Q SELECT max(k) FROM t WHERE 1 / (k - 5) < 2", "1 Q SELECT k FROM t WHERE EXISTS (SELECT FROM t WHERE 1 / (k - 5) < 2) ORDER BY k LIMIT 1", "1 Q SELECT DISTINCT v FROM t WHERE EXISTS (SELECT FROM t WHERE 1 / (k - 5) < 2) ORDER BY 1", "1 Q SELECT DISTINCT v FROM t WHERE k IN (SELECT k FROM t WHERE 1 / (k - 5) < 2) ORDER BY 1", "1 Q RESET ALL"},
 		"in a failed transaction": {

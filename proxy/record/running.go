@@ -27,6 +27,8 @@ type Running struct {
 	shown    int  // of so many rows up to now
 	reads    []read
 	lists    [][]condition.Value // see rewrite.Plan.Lists
+	cascaded []rewrite.Cascaded  // with the rows, see rewrite.Plan.Cascades,
+	gone     int                 // and how many accesses they have
 	row      bool                // see Existed: the answer has one,
 	none     bool                // and its first value is 0 or false
 }
@@ -43,12 +45,28 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 		return err
 	}
 	r.decoded++
+	if p.Cascades != nil && err == nil {
+		var c rewrite.Cascaded
+		if c, err = p.Cascades(hidden[len(hidden)-1]); err == nil {
+			r.keep(c)
+		}
+	}
 	if over := len(list) - r.limit; over > 0 {
 		r.dropped += over
 		list = list[:r.limit]
 	}
 	r.accesses = list
 	return err
+}
+
+// keep keeps what foreign keys delete with a row.
+func (r *Running) keep(c rewrite.Cascaded) {
+	if over := r.gone + len(c.Accesses) - r.limit; over > 0 {
+		r.dropped += over
+		return
+	}
+	r.gone += len(c.Accesses)
+	r.cascaded = append(r.cascaded, c)
 }
 
 // Opaque says that the answer does not have what the plan promised.
@@ -63,6 +81,9 @@ func (r *Running) coverage() (history.Coverage, string) {
 	seen, why := p.Coverage, p.Why
 	if p.WithRows != "" && (r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.met()) {
 		seen, why = p.WithRows, ""
+	}
+	if p.WithoutRows != "" && r.decoded == 0 {
+		seen, why = p.WithoutRows, ""
 	}
 	switch {
 	case r.opaque != "" && len(r.accesses) > 0:

@@ -43,6 +43,7 @@ type Tracker struct {
 	flying    int    // tickets sent, not yet done or dropped
 	commits   int    // of these, statements that may commit something
 	pending   []late // ended transactions whose writes come with the session's log
+	unsettled []unsettled
 	due       []Warning
 	want      func(*rewrite.Ask) // asks for images, see Wants; may be nil
 	spare     spare
@@ -138,6 +139,14 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 
 // SetLevel sets the level of the session's next transactions.
 func (t *Tracker) SetLevel(level string) { t.level = level }
+
+// LevelOf is the level of a session's open transaction, or else of the next one, as far as it is known.
+func LevelOf(t *Tracker) string {
+	if t.txn != nil {
+		return t.txn.level
+	}
+	return t.level
+}
 
 // InTransaction reports whether a transaction is open as far as answers have shown.
 func (t *Tracker) InTransaction() bool { return t.txn != nil }
@@ -350,6 +359,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	if p.Control.Verb == statement.ControlRollbackTo && res.Err == nil {
 		if i := x.savepoint(p.Control.Name); i >= 0 {
 			ev.UndoesFrom = x.saves[i].next
+			undoes(t, x, ev.UndoesFrom)
 		}
 	}
 	if logs && x.implicit {
@@ -369,6 +379,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 		return
 	}
+	unsettle(t, r, ev)
 	t.record(ev)
 	t.spare.give(ev.Accesses)
 	ev.Accesses = nil
@@ -517,7 +528,8 @@ func (t *Tracker) end(outcome history.Outcome, to uint64) {
 	}
 	lost := outcome != history.OutcomeAborted
 	t.flush(x, lost)
-	waits := slices.ContainsFunc(t.pending, func(l late) bool { return l.txn == x.id })
+	awaited := awaits(t, x)
+	waits := awaited || slices.ContainsFunc(t.pending, func(l late) bool { return l.txn == x.id })
 	for _, tk := range x.holds {
 		if outcome == history.OutcomeCommitted && !waits { // one of them can be told of
 			tk.told, waits = toldNothing, true
@@ -556,6 +568,7 @@ func (t *Tracker) Close() []Warning {
 		}
 		t.end(outcome, t.rec.Tick())
 	}
+	t.Settle("")
 	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick()})
 	return t.warnings()
 }
@@ -566,6 +579,7 @@ func (t *Tracker) Abandon(why string) {
 	if t.txn != nil {
 		t.end(history.OutcomeUnknown, t.rec.Tick())
 	}
+	t.Settle("")
 	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick(), Why: why})
 }
 

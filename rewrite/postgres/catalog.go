@@ -25,6 +25,10 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
  'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1650, 1652)),
    pg_catalog.json_agg(confkey) FILTER (WHERE tgisinternal AND tgfoid IN (1647, 1651, 1653)))
   FROM pg_catalog.pg_trigger LEFT JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint WHERE tgrelid = c.oid), 'rules', c.relhasrules,
+ 'referrers', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(rn.nspname, r.relname, k.conkey, k.confkey, t.oid::pg_catalog.int8, tgfoid = 1646, tgenabled IN ('O', 'A') AND
+    (SELECT pg_catalog.bool_and(oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace) FROM pg_catalog.pg_operator WHERE oid = ANY (conpfeqop))) ORDER BY k.oid)
+  FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint JOIN pg_catalog.pg_class r ON r.oid = conrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace
+  WHERE tgrelid = c.oid AND tgisinternal AND tgfoid IN (1646, 1650, 1652)),
  'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
@@ -103,7 +107,8 @@ type catalogRow struct {
 	Columns     [][]json.RawMessage `json:"columns"`
 	Indexes     [][]json.RawMessage `json:"indexes"`
 	Excludes    bool                `json:"excludes"`
-	Triggers    []json.RawMessage   `json:"triggers"` // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
+	Triggers    []json.RawMessage   `json:"triggers"`  // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
+	Referrers   [][]json.RawMessage `json:"referrers"` // see rewrite.Referrer
 	Rules       bool                `json:"rules"`
 	Asks        bool                `json:"asks"`
 	Readable    bool                `json:"readable"`
@@ -248,6 +253,13 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 			columns = append(columns, names[n])
 		}
 		rel.AddCascade(columns)
+	}
+	for _, one := range r.Referrers {
+		f := rewrite.Referrer{}
+		if err := unpack(one, &f.Schema, &f.Name, &f.Columns, &f.Keys, &f.Trigger, &f.Deletes, &f.Plain); err != nil {
+			return nil, err
+		}
+		rel.Referrers = append(rel.Referrers, f)
 	}
 	rel.Instrumented = instrumented(rel)
 	if r.View != nil {

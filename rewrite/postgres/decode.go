@@ -42,6 +42,7 @@ type part struct {
 	nested  bool                                                       // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
 	scan    []part                                                     // of a scan: its tables
 	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
+	cascade bool                                                       // what foreign keys delete, see cascade.go
 	image   []string
 	was     bool
 	horizon uint32
@@ -64,6 +65,9 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 			text := hidden[i]
 			if i == 1 {
 				first = len(out)
+			}
+			if p.cascade {
+				continue // see rewrite.Plan.Cascades
 			}
 			if p.image != nil {
 				if err := p.imaged(out[before:first], text); err != nil {

@@ -78,6 +78,8 @@ type Session struct {
 	Stale bool
 	// Firm says that an error of the server would be the client's, because its own text cannot be sent in place of the changed one: see firm.go.
 	Firm bool
+	// Held says that Plan.Hold was executed in the open transaction, so that the tables are there and stay.
+	Held bool
 }
 
 func (s Session) utf8() bool { return s.Encoding == "" || strings.EqualFold(s.Encoding, "UTF8") }
@@ -156,7 +158,7 @@ func noCatalog() *rewrite.View { return (*rewrite.Catalog)(nil).View(false) }
 
 func (s Session) facts(single bool) string {
 	var b strings.Builder
-	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, s.UTC, single} {
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, s.Held, s.UTC, single} {
 		if f {
 			b.WriteByte('1')
 		} else {
@@ -218,6 +220,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	}
 	sc = &rewrite.Script{SQL: sql}
 	first := c
+	s.Held = s.Held && len(tree.Stmts) == 1
 	s.Firm = s.Firm || len(tree.Stmts) > 1 // a statement before it may have been executed
 	var edits []rewrite.Edit
 	var list []*planner

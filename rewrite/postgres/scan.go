@@ -202,7 +202,7 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 		if t := n.GetResTarget(); t != nil {
 			n = t.Val
 		}
-		if x.varies(n, mentioned) {
+		if varies(x.scene, n, mentioned) {
 			return false
 		}
 	}
@@ -211,7 +211,7 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 
 // varies reports whether no condition fixes the value of an expression: it is a column of which none speaks, or has only such columns, in functions that the
 // server cannot replace by a constant.
-func (x *scene) varies(n *pg.Node, mentioned map[string]bool) bool {
+func varies(x *scene, n *pg.Node, mentioned map[string]bool) bool {
 	var f []*pg.Node
 	plain := true
 	pgsyntax.Walk(n, func(m proto.Message) bool {

@@ -160,6 +160,7 @@ func (x *planner) write(w write) {
 	}
 	told := x.askInside(false)
 	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
+	list = append(list, cascades(x, w, target)...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "
@@ -373,7 +374,10 @@ func (x *planner) sideEffects(w write, rel *rewrite.Relation) {
 			x.missing("it assigns a key column, so the row's former name is not seen")
 		}
 	}
-	if cascades {
+	if cascades && x.plan.Cascades == nil {
+		if len(x.whys) == 0 && w.op == history.OpDelete && !x.silent {
+			x.plan.WithoutRows = history.CoverageExact // of no row nothing follows
+		}
 		x.missing("foreign keys that refer to %s may change other tables", rel.RelationName)
 	}
 }

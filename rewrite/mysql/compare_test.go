@@ -277,6 +277,9 @@ func (p *pair) answerOf(t testing.TB, s *side, sql string, plan *rewrite.Plan, p
 			if diff := cmp.Diff(accesses, got); diff != "" {
 				t.Errorf("%s: its rows tell different things: %s", sql, diff)
 			}
+			if again, err := plan.DecodeRow(nil, row[n:], false); err != nil || len(again) > 0 {
+				t.Errorf("%s: what the first row told, another tells again: %v, %v", sql, again, err)
+			}
 			continue
 		}
 		accesses = append(accesses, got...)

@@ -230,7 +230,7 @@ func decodeScan(tables []told, limit int) func([]history.Access, [][]byte) ([]hi
 		if len(hidden) != 1 {
 			return out, fmt.Errorf("%d hidden columns where 1 was added", len(hidden))
 		}
-		if hidden[0] == nil {
+		if len(hidden[0]) == 0 { // no rows, or an earlier row of the answer told them
 			return out, nil
 		}
 		list := entries(hidden[0])

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -622,36 +623,6 @@ var zones = []form{
 
 // joins ask of several tables. Nobody books a room for whom the check spoke of another one.
 var joins = []form{
-	{"a count over a join with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
-		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
-		1 COMMIT
-		2 COMMIT`, "G2 write skew"},
-	{"a count over a join of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
-		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
-		1 COMMIT
-		2 COMMIT`, ""},
-	{"lower() of a cast, as Django writes it", `1 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
-		2 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'aNN')
-		1 COMMIT
-		2 COMMIT`, "G2 write skew"},
-	{"ILIKE without wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'ann'
-		2 SELECT id FROM booking WHERE guest ILIKE 'ann'
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
-		1 COMMIT
-		2 COMMIT`, "G2 write skew"},
-	{"ILIKE with wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'a_n'
-		2 SELECT id FROM booking WHERE guest ILIKE 'a_n'
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
-		1 COMMIT
-		2 COMMIT`, ""},
 	{"a count over a join", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -724,6 +695,51 @@ var joins = []form{
 		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"a room moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		2 UPDATE room SET floor = 3 WHERE id = 5
+		2 COMMIT
+		1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		1 COMMIT`, "G-single phantom"},
+	{"a room without bookings moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
+		2 UPDATE room SET floor = 3 WHERE id = 8
+		2 INSERT INTO booking VALUES (10, 7, NULL, 'bob')
+		2 COMMIT
+		1 SELECT * FROM booking WHERE id = 10
+		1 COMMIT`, ""},
+}
+
+// joinedRows ask for rows of several tables, which tell nothing where there are none but on PostgreSQL; and there are other forms of PostgreSQL alone.
+var joinedRows = []form{
+	{"a count over a join with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a join of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"lower() of a cast, as Django writes it", `1 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
+		2 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'aNN')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"ILIKE without wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'ann'
+		2 SELECT id FROM booking WHERE guest ILIKE 'ann'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"ILIKE with wildcards", `1 SELECT id FROM booking WHERE guest ILIKE 'a_n'
+		2 SELECT id FROM booking WHERE guest ILIKE 'a_n'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"rows of a join that are not there", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
 		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -760,39 +776,58 @@ var joins = []form{
 		2 INSERT INTO booking VALUES (11, 8, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, "G2 write skew"},
-	{"a room moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
-		2 UPDATE room SET floor = 3 WHERE id = 5
-		2 COMMIT
-		1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
-		1 COMMIT`, "G-single phantom"},
-	{"a room without bookings moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
-		2 UPDATE room SET floor = 3 WHERE id = 8
-		2 INSERT INTO booking VALUES (10, 7, NULL, 'bob')
-		2 COMMIT
-		1 SELECT * FROM booking WHERE id = 10
-		1 COMMIT`, ""},
 }
 
 // TestForms plays what applications write, with its near misses.
 func TestForms(t *testing.T) {
-	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1]).forms(slices.Concat(forms, joins, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
+	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1]).forms(slices.Concat(forms, joins, joinedRows, offsets, zones), "READ COMMITTED", "SERIALIZABLE")
 }
 
 // TestFormsFamily plays them on MariaDB, or another product of the family.
 func TestFormsFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), bookingTags[0], bookingTags[1], bookingTags[2])
-	s.forms(forms, "READ COMMITTED", "REPEATABLE READ")
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1])
+	s.forms(slices.Concat(forms, joins), "READ COMMITTED", "REPEATABLE READ")
+}
+
+// TestListsTakeNoView: where the server sees that a join has no rows, the transaction takes no view of the database, and no list of ours makes it take one.
+func TestListsTakeNoView(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), rooms[0], rooms[1])
+	for _, where := range []string{"r.floor = 3 AND b.guest = 'ann'", "r.floor = 3 AND b.guest = 'ann' AND b.guest = 'bob'", "b.room = 5 AND r.id = 6", "1 = 0 AND r.floor = 3", "b.room IN (NULL) AND r.floor = 3", "r.floor > 99999999999"} {
+		answers := map[string]bool{}
+		for _, c := range []conn{s.direct, s.sessions[0]} {
+			var seen []string
+			if _, err := ask(s.direct, "DELETE FROM booking"); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range []string{"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN", "SELECT COUNT(*) FROM booking b JOIN room r ON r.id = b.room WHERE " + where,
+				"2 INSERT INTO booking VALUES (1, 1, NULL, 'eve')", "SELECT COUNT(*) FROM booking", "COMMIT"} {
+				by := c
+				if other, ok := strings.CutPrefix(q, "2 "); ok {
+					by, q = s.sessions[1], other
+				}
+				answer, err := ask(by, q)
+				if err != nil {
+					t.Fatalf("%s: %v", q, err)
+				}
+				seen = append(seen, answer)
+			}
+			answers[strings.Join(seen, " ")] = true
+		}
+		if len(answers) != 1 {
+			t.Errorf("%s: directly and through the proxy: %v", where, answers)
+		}
+	}
 }
 
 func (s *stand) forms(list []form, levels ...string) {
 	t := s.t
 	for _, level := range levels {
 		for _, f := range list {
-			clean := "DELETE FROM booking"
+			clean := []string{"DELETE FROM booking", "UPDATE room SET floor = 4 WHERE id > 2"}
 			if !s.family {
-				clean = "WITH b AS (DELETE FROM booking), r AS (UPDATE room SET floor = 4 WHERE id > 2) DELETE FROM visit"
+				clean = []string{"WITH b AS (DELETE FROM booking), r AS (UPDATE room SET floor = 4 WHERE id > 2) DELETE FROM visit"}
 			}
-			for _, q := range []string{clean, "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
+			for _, q := range append(clean, "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)") {
 				if _, err := ask(s.direct, q); err != nil {
 					t.Fatal(err)
 				}
@@ -800,6 +835,12 @@ func (s *stand) forms(list []form, levels ...string) {
 			want := f.want
 			if level == "SERIALIZABLE" || level == "REPEATABLE READ" && strings.HasPrefix(want, "G-single") {
 				want = ""
+			}
+			if s.family && level == "REPEATABLE READ" && strings.HasSuffix(f.name, "as ORMs write it") {
+				want = "" // of two conditions on a column it is not certain that they let the server look for rows
+			}
+			if os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasSuffix(f.name, "a join of three tables") {
+				want = "" // it has no lists of several tables
 			}
 			found, r := s.play(level, strings.Split(f.steps, "\n")...)
 			if got := strings.Join(found, ", "); got != want {
@@ -849,7 +890,7 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 		if kinds == 26 && kind >= 24 {
 			kind += 8
 		}
-		if family && (kind >= 20 && kind < 25 || kind == 27) { // PostgreSQL's own
+		if family && (kind >= 20 && kind < 25 || kind == 27 || rng.IntN(4) == 0) { // PostgreSQL's own; or more of what several tables are asked
 			kind = 31
 		}
 		switch kind {
@@ -929,13 +970,18 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 		case 7:
 			add(fmt.Sprintf("SELECT id, tag FROM r WHERE NOT v = %d AND id < 20", v))
 		default:
-			add([]string{"SELECT id, tag FROM shown WHERE v = $1", "SELECT r_id, n FROM both_shown b JOIN q ON q.v <> b.r_id WHERE b.v = $1", "SELECT count(*) FROM shown WHERE id <> $1",
+			query := []string{"SELECT id, tag FROM shown WHERE v = $1", "SELECT r_id, n FROM both_shown b JOIN q ON q.v <> b.r_id WHERE b.v = $1", "SELECT count(*) FROM shown WHERE id <> $1",
 				"SELECT id, tag FROM r WHERE v = $1", "SELECT r.id, r.tag, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1", "SELECT r.tag FROM r LEFT JOIN q ON q.v <> r.id WHERE r.v = $1 LIMIT 2",
 				"SELECT r.id, s.n, q.v FROM r LEFT JOIN (s JOIN q ON q.v = s.n) ON s.id = r.id WHERE (r.v = $1)",
 				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3",
 				"SELECT count(*) FROM r JOIN q ON q.v = r.v WHERE r.id <> $1", "SELECT EXISTS (SELECT 1 FROM r, q WHERE q.id = r.v AND q.v <> $1)", "SELECT count(*) AS n FROM r JOIN s ON s.id = r.v JOIN q ON q.v = r.v WHERE s.n > $1",
 				"SELECT r.id, q.id AS q FROM r JOIN q ON q.v = r.v WHERE r.id <> $1 ORDER BY r.id", "SELECT 1 AS one FROM r, q WHERE q.id = r.v AND q.v <> $1 LIMIT 1",
-				"UPDATE q SET v = $1 WHERE id = 1"}[rng.IntN(14)], v)
+				"UPDATE q SET v = $1 WHERE id = 1"}[rng.IntN(14)]
+			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
+				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
+			} else {
+				add(query, v)
+			}
 		}
 	}
 	return p

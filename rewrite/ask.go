@@ -34,6 +34,8 @@ type Ask struct {
 	// Within says that the condition is that of a subquery of a write, which is certainly evaluated where the statement has rows in its answer or changes
 	// some, and tells nothing where it does not. On products with locks, levels above READ COMMITTED show it what is current.
 	Within bool
+	// Searched says that the server certainly looks for rows, see Looks.
+	Searched bool
 	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).
 	Relation *Relation
 	// Types are the types of the columns with which parameters are compared.

@@ -13,6 +13,9 @@ import (
 // of the MySQL family then read nothing, and the transaction takes no view of the database ("Impossible WHERE", MySQL manual, EXPLAIN
 // Output Format). Values of parameters must be bound.
 func (a *Ask) Looks() bool {
+	if a.Searched {
+		return true
+	}
 	if a.Relation == nil || a.Relation.Partitioned {
 		return false
 	}

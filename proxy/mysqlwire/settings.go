@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -96,6 +97,7 @@ func (s *settings) current() dialect.Session {
 	e.LockingReads = s.inTransaction() && s.inside == serializable ||
 		!s.autocommit && (s.level == serializable || s.once == serializable)
 	e.Once = s.locked || slices.Contains([]string{s.inside, s.once, s.level}, "read uncommitted")
+	e.Fresh = !s.inTransaction() && s.autocommit || cmp.Or(s.inside, s.once, s.level) == "read committed"
 	e.Wanted = s.generation()
 	return e
 }

@@ -267,7 +267,7 @@ func (p *pair) answerOf(t testing.TB, s *side, sql string, plan *rewrite.Plan, p
 		if n == len(row) {
 			continue
 		}
-		got, err := plan.Decode(nil, row[n:])
+		got, err := plan.DecodeRow(nil, row[n:], true)
 		if errors.Is(err, rewrite.ErrPartial) {
 			partial = err
 		} else if err != nil {

@@ -103,6 +103,12 @@ var selects = []form{
 	{"SELECT SUM(balance) FROM account", exact, 4},
 	{"SELECT COUNT(*) FROM account WHERE balance > 1000", exact, 0},
 	{"SELECT COUNT(*), MAX(owner) FROM account a JOIN item i ON i.account_id = a.id", exact, 5},
+	{"SELECT COUNT(*) FROM account a JOIN item i ON i.account_id = a.id WHERE a.owner = 'ann' AND i.qty > 0", exact, -1},
+	{"SELECT COUNT(*) FROM account a, item i, parent p WHERE (i.account_id = a.id AND (p.id = a.id)) AND a.note = 'none' AND i.qty BETWEEN 1 AND 5", exact, 0},
+	{"SELECT COUNT(*) AS n FROM account INNER JOIN item ON (item.account_id = account.id AND account.balance > 1000) WHERE item.name = 'pen'", exact, 0},
+	{"SELECT COUNT(i.qty), SUM(i.qty) FROM account a JOIN item i ON i.account_id = a.id WHERE a.id = 2", exact, -1},
+	{"SELECT EXISTS (SELECT 1 FROM account a JOIN item i ON i.account_id = a.id WHERE a.note = 'none')", exact, 0},
+	{"SELECT EXISTS (SELECT 1 FROM account a, item i WHERE i.account_id = a.id AND i.name = 'none' AND 1 = 1) AS found", exact, 0},
 	{"SELECT COUNT(DISTINCT owner) FROM account", opaque, 0}, // the server may skip from value to value of an index
 	{"SELECT COUNT(DISTINCT owner), COUNT(*) FROM account", exact, 4},
 	{"SELECT balance, COUNT(*) FROM account GROUP BY balance", exact, 4},

@@ -37,6 +37,9 @@ func (s *planner) askedBySelect(n *ast.SelectStmt) {
 
 // asks gives the reason if a SELECT is not a predicate read of one table that can be told.
 func (s *planner) asks(n *ast.SelectStmt) string {
+	if j := joiningOf(s, n); j != nil {
+		return j.asks()
+	}
 	var ask rewrite.Ask
 	if inner := existence(n); inner != nil {
 		n, ask.Exists = inner, true
@@ -201,16 +204,11 @@ func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast
 
 // asked notes a predicate read of one table. It gives the reason if it cannot. first is the token WHERE of the condition, or -1.
 func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask, first int) string {
-	switch {
-	case src.why != "":
+	if src.why != "" {
 		return "it reads " + src.why
-	case !strings.EqualFold(src.rel.Engine, "InnoDB"):
-		return "a table of another storage engine"
-	case partitions(from):
-		return "it reads a partition"
 	}
 	a := &asker{planner: s, src: src, ask: ask, places: s.places(where, first)}
-	a.ask.Table, a.ask.Relation, a.ask.Where = src.table(), src.rel, condition.Always
+	a.ask.Where = condition.Always
 	if limit != nil {
 		a.placeOf(limit)
 		if a.ask.Limit = a.value(limit.Count, condition.Number); a.ask.Limit == nil {
@@ -223,21 +221,23 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 	if where != nil {
 		a.ask.Where = a.condition(where)
 	}
-	if a.ask.Pinned = s.point(where, []source{*src}, src, src.rel.Unique) && !nullSafe(where); !a.ask.Pinned {
-		s.r.wanted.Ask(&a.ask)
-	}
-	s.plan.Asks = append(s.plan.Asks, a.ask)
-	return ""
+	return a.note(from, s.point(where, []source{*src}, src, src.rel.Unique) && !nullSafe(where))
 }
 
-// nullSafe reports whether a condition has <=>, by which a unique key holds many NULLs.
-func nullSafe(where ast.ExprNode) bool {
-	found := false
-	visit(where, func(n ast.Node) {
-		b, ok := n.(*ast.BinaryOperationExpr)
-		found = found || ok && b.Op == opcode.NullEQ
-	})
-	return found
+// note puts a predicate read into the plan. It gives the reason if it cannot. pinned is Ask.Pinned.
+func (a *asker) note(from *ast.Join, pinned bool) string {
+	switch {
+	case !strings.EqualFold(a.src.rel.Engine, "InnoDB"):
+		return "a table of another storage engine"
+	case partitions(from):
+		return "it reads a partition"
+	}
+	a.ask.Table, a.ask.Relation = a.src.table(), a.src.rel
+	if a.ask.Pinned = pinned; !pinned {
+		a.r.wanted.Ask(&a.ask)
+	}
+	a.plan.Asks = append(a.plan.Asks, a.ask)
+	return ""
 }
 
 // partitions reports whether a FROM clause names partitions.

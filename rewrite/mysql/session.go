@@ -21,6 +21,7 @@ type Session struct {
 	// autocommit is off (InnoDB: then it is LOCK IN SHARE MODE).
 	LockingReads bool
 	Once         bool   // a statement may name a table once only (LOCK TABLES), or has no one view of it (READ UNCOMMITTED)
+	Fresh        bool   // what one statement sees says nothing of what the next one sees: READ COMMITTED, or no transaction is open
 	GroupConcat  uint64 // how long an added aggregate may become: group_concat_max_len, on MySQL max_allowed_packet
 	Temporary    string // see WithTemporary
 	// Stale says that what was known of tables may be used although it may have changed since.

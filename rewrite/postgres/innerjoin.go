@@ -32,16 +32,10 @@ type joint struct {
 	own []*pg.Node // the conditions that name its columns alone
 }
 
-// tie is a condition that the columns of two tables are equal.
-type tie struct {
-	table  [2]int
-	column [2]string
-}
-
 // joining is an inner join whose tables can be asked for one by one.
 type joining struct {
 	tables []joint
-	ties   []tie
+	ties   []rewrite.Tie
 	other  bool // there are other conditions on several tables
 	exists bool
 	blank  bool // the lists are told if there is no row
@@ -160,10 +154,10 @@ func (j *joining) sort(x *planner, n *pg.Node) bool {
 			j.tables[i].own = append(j.tables[i].own, n)
 		}
 	case len(of) == 2 && e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && pgsyntax.LastName(e.Name) == "=" && e.Lexpr.GetColumnRef() != nil && e.Rexpr.GetColumnRef() != nil:
-		var t tie
+		var t rewrite.Tie
 		for k, side := range []*pg.Node{e.Lexpr, e.Rexpr} {
 			f := side.GetColumnRef()
-			t.table[k], t.column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
+			t.Table[k], t.Column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
 		}
 		j.ties = append(j.ties, t)
 	default:
@@ -200,36 +194,10 @@ func (j *joining) asks(x *planner) {
 
 // tied gives the conditions on the columns of table i that tie it to others: without it, the others fall into parts, and it has a tie to each.
 func (j *joining) tied(x *planner, i int) (list []condition.Condition) {
-	part := make([]int, len(j.tables)) // the number of its first table
-	for k := range part {
-		part[k] = k
-	}
-	for range part {
-		for _, t := range j.ties {
-			if a, b := t.table[0], t.table[1]; a != i && b != i {
-				part[a] = min(part[a], part[b])
-				part[b] = part[a]
-			}
-		}
-	}
-	for p := range j.tables {
-		if p == i || part[p] != p {
-			continue
-		}
-		var to *tie
-		n := 0
-		for k := range j.ties {
-			t := j.ties[k]
-			if t.table[1] == i {
-				t = tie{[2]int{t.table[1], t.table[0]}, [2]string{t.column[1], t.column[0]}}
-			}
-			if t.table[0] == i && part[t.table[1]] == p {
-				to, n = &t, n+1
-			}
-		}
+	for _, p := range rewrite.Parts(len(j.tables), i, j.ties) {
 		c := condition.Unknown("tables that no single column joins")
-		if n == 1 {
-			c = j.in(x, to, func(k int) bool { return k != i && part[k] == p })
+		if p.Tie != nil {
+			c = j.in(x, p.Tie, p.Members)
 		}
 		list = append(list, c)
 	}
@@ -237,9 +205,9 @@ func (j *joining) tied(x *planner, i int) (list []condition.Condition) {
 }
 
 // in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
-func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condition {
+func (j *joining) in(x *planner, t *rewrite.Tie, members []int) condition.Condition {
 	unsure := condition.Unknown("a join whose rows are not listed")
-	own, other := j.tables[t.table[0]].rel.Attribute(t.column[0]), j.tables[t.table[1]].rel.Attribute(t.column[1])
+	own, other := j.tables[t.Table[0]].rel.Attribute(t.Column[0]), j.tables[t.Table[1]].rel.Attribute(t.Column[1])
 	if own == nil || other == nil || kindOf(own) != kindOf(other) || own.Type == "enum" || other.Type == "enum" {
 		return unsure
 	}
@@ -250,10 +218,7 @@ func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condit
 	}
 	var from, where []string
 	var all []source
-	for k := range j.tables {
-		if !member(k) {
-			continue
-		}
+	for _, k := range members {
 		m := &j.tables[k]
 		all, from = append(all, m.source), append(from, pgsyntax.Quote(m.rel.Schema)+"."+pgsyntax.Quote(m.rel.Name)+" AS "+pgsyntax.Quote(m.ref))
 		for _, n := range m.own {
@@ -265,8 +230,8 @@ func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condit
 		}
 	}
 	for _, o := range j.ties {
-		if a, b := o.table[0], o.table[1]; member(a) && member(b) {
-			where = append(where, j.column(a, o.column[0])+" = "+j.column(b, o.column[1]))
+		if a, b := o.Table[0], o.Table[1]; slices.Contains(members, a) && slices.Contains(members, b) {
+			where = append(where, j.column(a, o.Column[0])+" = "+j.column(b, o.Column[1]))
 		}
 	}
 	text := ""
@@ -276,8 +241,8 @@ func (j *joining) in(x *planner, t *tie, member func(int) bool) condition.Condit
 	// A list reads rows that the query itself may not read, which at SERIALIZABLE would lock them.
 	j.lists = append(j.lists, fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v) "+
 		"FILTER (WHERE wirecheck.v IS NOT NULL)::pg_catalog.text, '[]') END FROM (SELECT DISTINCT %s AS v FROM %s%s LIMIT %d) wirecheck) END",
-		small(all, maxGroupBytes), maxListed, maxListBytes, j.column(t.table[1], t.column[1]), strings.Join(from, ", "), text, maxListed+1))
-	return condition.Listed(kindOf(own), t.column[0], len(j.lists)-1)
+		small(all, maxGroupBytes), maxListed, maxListBytes, j.column(t.Table[1], t.Column[1]), strings.Join(from, ", "), text, maxListed+1))
+	return condition.Listed(kindOf(own), t.Column[0], len(j.lists)-1)
 }
 
 func (j *joining) column(table int, name string) string {

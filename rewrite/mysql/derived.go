@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/history"
 	"wirecheck/statement"
@@ -138,15 +139,26 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 func (e *exposure) byShownKey(up *source, q *ast.SelectStmt, in []source, src *source) (source, bool) {
 	s := e.s
 	seen := source{rel: src.rel, alias: up.alias, ref: mysqlsyntax.Quote(up.alias)}
-	shown := func(key string) string {
+	direct := func(src *source, column string) string {
 		i := slices.IndexFunc(q.Fields.Fields, func(f *ast.SelectField) bool {
 			c, ok := f.Expr.(*ast.ColumnNameExpr)
-			return ok && strings.EqualFold(c.Name.Name.O, key) && s.owns(c.Name, in, src, 1)
+			return ok && strings.EqualFold(c.Name.Name.O, column) && s.owns(c.Name, in, src, 1)
 		})
 		if i < 0 {
 			return ""
 		}
-		return cmp.Or(q.Fields.Fields[i].AsName.O, key)
+		return cmp.Or(q.Fields.Fields[i].AsName.O, column)
+	}
+	shown := func(key string) string {
+		if name := direct(src, key); name != "" {
+			return name
+		}
+		for _, other := range joinedBy(s, q.From.TableRefs, in, src, key) {
+			if name := direct(other.src, other.column); name != "" {
+				return name
+			}
+		}
+		return ""
 	}
 	if len(src.rel.Key) == 0 || s.session.Once || slices.ContainsFunc(src.rel.Key, func(key string) bool { return shown(key) == "" }) {
 		return seen, false
@@ -154,6 +166,54 @@ func (e *exposure) byShownKey(up *source, q *ast.SelectStmt, in []source, src *s
 	row := behind(s.r.flavor, up.alias, seen.ref, src.rel, shown)
 	seen.up = row.tell(row.version(true))
 	return seen, true
+}
+
+// joinedColumn is a column of a table of a query.
+type joinedColumn struct {
+	src    *source
+	column string
+}
+
+// joinedBy gives the columns of other tables that have, in each row of a query, the value of a column of src that is its whole primary key: those of the
+// conditions of inner joins, and the one that is all that a left join asks of src. Where such a join has no row of src, the column is NULL, or there is no row with its
+// value.
+func joinedBy(s *planner, n ast.ResultSetNode, in []source, src *source, key string) (list []joinedColumn) {
+	j, ok := n.(*ast.Join)
+	if !ok || len(src.rel.Key) != 1 {
+		return nil
+	}
+	list = append(joinedBy(s, j.Left, in, src, key), joinedBy(s, j.Right, in, src, key)...)
+	if j.Right == nil || j.On == nil || j.NaturalJoin || len(j.Using) > 0 || j.Tp == ast.RightJoin {
+		return list
+	}
+	all := conjuncts(j.On.Expr)
+	if t, table := j.Right.(*ast.TableSource); j.Tp == ast.LeftJoin && (!table || len(all) != 1 || !strings.EqualFold(nameOfTable(t), src.alias)) {
+		return list
+	}
+	for _, e := range all {
+		equalities(e, func(op opcode.Op, l, r ast.ExprNode) {
+			a, ok1 := l.(*ast.ColumnNameExpr)
+			b, ok2 := r.(*ast.ColumnNameExpr)
+			if op != opcode.EQ || !ok1 || !ok2 || !strings.EqualFold(a.Name.Name.O, key) || !s.owns(a.Name, in, src, 1) {
+				return
+			}
+			for i := range in {
+				if other := &in[i]; other.rel != nil && other.alias != src.alias && s.owns(b.Name, in, other, 1) && other.column(b.Name.Name.O) != nil && sameValues(src.column(key), other.column(b.Name.Name.O)) {
+					list = append(list, joinedColumn{other, b.Name.Name.O})
+				}
+			}
+		})
+	}
+	return list
+}
+
+// nameOfTable is the name by which a query's table is qualified.
+func nameOfTable(t *ast.TableSource) string {
+	n, _ := t.Source.(*ast.TableName)
+	if n == nil {
+		return ""
+	}
+	return cmp.Or(t.AsName.O, n.Name.O)
 }
 
 // skips reports whether a table of a query has nothing to tell.

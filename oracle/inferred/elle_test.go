@@ -390,3 +390,92 @@ func TestElleRegisters(t *testing.T) {
 		t.Errorf("what is found beside cycles: %v", others)
 	}
 }
+
+// inOrder gives transactions times and sessions: some overlap, and no two of one session do.
+func inOrder(rng *rand.Rand, h *observed.History) {
+	h.Ordered = true
+	busy := make([]uint64, len(h.Transactions)+3) // by session: when its last transaction ended
+	for t := range h.Transactions {
+		x := &h.Transactions[t]
+		x.Begin, x.End = uint64(max(1, 4*t+1-2*rng.IntN(7))), uint64(4*t+2)
+		if x.Session = uint64(1 + rng.IntN(3)); busy[x.Session-1] > x.Begin {
+			x.Session = uint64(t + 4)
+		}
+		busy[x.Session-1] = x.End
+	}
+}
+
+// TestElleInOrder is TestElle with session order and real time (Elle's -process and -realtime): each class that is found has a cycle, and each cycle
+// has something found that is no less severe and needs no more order.
+func TestElleInOrder(t *testing.T) {
+	type kind struct{ variant, shape int }
+	name := func(k kind) anomaly.Class { return severity[k.shape] + variants[k.variant].suffix }
+	count := map[anomaly.Class]int{}
+	for seed := range uint64(1500) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		a := appends(rng)
+		if len(a.h.Transactions) > 6 {
+			continue
+		}
+		inOrder(rng, a.h)
+		edges, _ := a.depends()
+		for i, x := range a.h.Transactions {
+			for k, y := range a.h.Transactions {
+				if i < k && x.Session == y.Session {
+					edges.add("so", i, k)
+				}
+				if x.End < y.Begin {
+					edges.add("rt", i, k)
+				}
+			}
+		}
+		got := map[anomaly.Class]bool{}
+		for _, f := range Check(a.h, Options{Order: true}).Findings {
+			got[f.Class] = true
+		}
+		have := map[kind]bool{}
+		var visit func(path []int, kinds []string, variant int)
+		visit = func(path []int, kinds []string, variant int) {
+			for to := path[0]; to < len(a.h.Transactions); to++ {
+				for k := range edges[[2]int{path[len(path)-1], to}] {
+					v := max(variant, map[string]int{"so": 1, "rt": 2}[k])
+					switch next := append(slices.Clip(kinds), k); {
+					case to == path[0]:
+						have[kind{v, slices.Index(severity, classOf(next))}] = true
+					case !slices.Contains(path, to):
+						visit(append(slices.Clip(path), to), next, v)
+					}
+				}
+			}
+		}
+		for i := range a.h.Transactions {
+			visit([]int{i}, nil, 0)
+		}
+		for v := range variants {
+			for s := range shapes {
+				k, covered := kind{v, s}, false
+				for w := range v + 1 {
+					for worse := range shapes {
+						covered = covered || got[name(kind{w, worse})] && (worse == s || worse == 0 && s == 1 || worse >= 2 && worse <= s)
+					}
+				}
+				switch is := name(k); {
+				case got[is] && !have[k]:
+					t.Fatalf("seed %d: %s was found, and there is no such cycle\n%s", seed, is, text(a.h))
+				case have[k] && !covered:
+					t.Fatalf("seed %d: a cycle of %s, and %v was found\n%s", seed, is, got, text(a.h))
+				case got[is]:
+					count[is]++
+				}
+			}
+		}
+	}
+	t.Log(count)
+	for v := range variants {
+		for s := range 3 { // the others are rare where two transactions mostly are in a worse cycle, too
+			if k := (kind{v, s}); count[name(k)] == 0 {
+				t.Errorf("no history has %s", name(k))
+			}
+		}
+	}
+}

@@ -135,6 +135,9 @@ func rewind(inputs []input) error {
 	return nil
 }
 
+// maxRowParts bounds the parts in which the sieve judges rows, at the same time.
+const maxRowParts = 8
+
 // searchFrom is from how many suspects on the sieve looks for cycles itself: fewer cost little.
 const searchFrom = 256
 
@@ -157,10 +160,19 @@ func judgeSuspects(j *judgement, inputs []input, opts isolation.Options, ordered
 		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
-	c, err = in.judge(none, true, func(o *isolation.Options) (func(int, *history.Event) error, error) {
-		s = sieve.New(sieve.Options{Walks: walks, Commutes: commutes, Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
-		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
-	})
+	sift := func(o *isolation.Options) {
+		s = sieve.New(sieve.Options{Walks: walks, Commutes: commutes, Ordered: o.Strict || o.Levels, Order: ordered, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses,
+			Parts: min(runtime.GOMAXPROCS(0), maxRowParts), Each: eachAtOnce})
+	}
+	if in.list[0].own && len(in.list) == 1 {
+		sift(&none)
+		c, err = in.count(none, s.Add)
+	} else {
+		c, err = in.judge(none, true, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+			sift(o)
+			return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
+		})
+	}
 	var r *sieve.Result
 	if err == nil {
 		r = s.Judge()
@@ -300,9 +312,33 @@ func (rs *readings) judge(opts isolation.Options, keeps bool, follow follower) (
 			return nil, errForgot
 		}
 	}
+	rs.finish(c)
+	return c, nil
+}
+
+// finish warns of what was missing at the ends of the files.
+func (rs *readings) finish(c *isolation.Checker) {
 	for _, r := range rs.list {
 		r.finish(c.Coverage().Open)
 	}
+}
+
+// count gives the events to a checker that judges none of them, and at the same time to take.
+func (rs *readings) count(opts isolation.Options, take func(*history.Event)) (*isolation.Checker, error) {
+	in := newRelay(take)
+	defer in.close()
+	c := isolation.New(opts)
+	for {
+		e := in.event()
+		if err := rs.list[0].next(e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		c.Add(e)
+		in.pass()
+	}
+	rs.finish(c)
 	return c, nil
 }
 
@@ -321,6 +357,8 @@ type reading struct {
 	next   func(*history.Event) error
 	finish func(open int) // warns of what is missing at the end, where so many sessions had not ended
 	close  func() error
+	// own says that what next gives is in memory of the event's own, and stays as it is when the next one comes.
+	own bool
 	// again begins to read it from its beginning once more, of transactions those alone that only wants. passed is how many others have begun so far.
 	// nil: it cannot.
 	again func(in io.Reader, only func(txn uint64) bool) (passed func() int, err error)
@@ -347,7 +385,7 @@ func open(in input, warn func(string)) (*reading, error) {
 	again := func(from io.Reader, only func(txn uint64) bool) (func() int, error) {
 		return r.Passed, r.Again(from, only)
 	}
-	return &reading{in.name, r.Header().Run, r.Next, finish, func() error { return nil }, again}, nil
+	return &reading{name: in.name, run: r.Header().Run, next: r.Next, finish: finish, close: func() error { return nil }, own: true, again: again}, nil
 }
 
 // openObserved begins to read the history in a trace.
@@ -380,5 +418,5 @@ func openObserved(in input, warn func(string)) (*reading, error) {
 			warn(r.Warning())
 		}
 	}
-	return &reading{in.name, r.Header().Run, next, finish, r.Close, nil}, nil
+	return &reading{name: in.name, run: r.Header().Run, next: next, finish: finish, close: r.Close}, nil
 }

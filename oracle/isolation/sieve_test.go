@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"wirecheck/fleet"
@@ -29,7 +30,13 @@ func sieved(opts Options, events []history.Event, parts int, walks, alone bool) 
 	if walks && !opts.Strict {
 		from = 1
 	}
-	s := sieve.New(sieve.Options{Walks: from, Commutes: func() bool { return Commutes(counts) }, Ordered: opts.Strict || opts.Levels, Level: opts.Level, Transactions: opts.Transactions, Recorder: opts.Recorder, Order: opts.Levels, MaxAccesses: DefaultMaxAccesses, Parts: parts})
+	s := sieve.New(sieve.Options{Walks: from, Commutes: func() bool { return Commutes(counts) }, Ordered: opts.Strict || opts.Levels, Level: opts.Level, Transactions: opts.Transactions, Recorder: opts.Recorder, Order: opts.Levels, MaxAccesses: DefaultMaxAccesses, Parts: parts, Each: func(n int, do func(int)) {
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() { do(i) })
+		}
+		all.Wait()
+	}})
 	for i := range events {
 		s.Add(&events[i])
 	}

@@ -10,6 +10,7 @@ type Meeting struct {
 	txns    *txns
 	edges   pile[[2]uint32] // of data
 	units   pile[[2]uint32] // transactions and their requests
+	special []uint32        // transactions that may be part of something that is reported without a cycle; see join
 	without kind            // edges that are not drawn, for tests
 	unknown int             // reads by committed transactions of versions whose writer is not known
 	limbo   bool            // transactions of unknown outcome count in session order and real time
@@ -26,17 +27,22 @@ func (m *Meeting) out() *out {
 				m.edges.add([2]uint32{from, to})
 			}
 		},
-		special: func(list ...uint32) {
-			for _, n := range list {
-				t.is[n] |= special
-			}
-		},
+		special: func(list ...uint32) { m.special = append(m.special, list...) },
 		unknown: func(reader uint32) {
 			if t.is[reader]&committed != 0 {
 				m.unknown++
 			}
 		},
 	}
+}
+
+// join takes in what another meeting has, which is not used any more.
+func (m *Meeting) join(o *Meeting) {
+	m.edges.join(&o.edges)
+	for _, n := range o.special {
+		m.txns.is[n] |= special
+	}
+	m.unknown += o.unknown
 }
 
 // order draws session order and real time.

@@ -24,6 +24,14 @@ func (p *pile[T]) len() int {
 	return len(p.full)*pileStep + len(p.last)
 }
 
+// join puts another list, which is not used any more, behind this one.
+func (p *pile[T]) join(o *pile[T]) {
+	p.full = append(p.full, o.full...)
+	for _, v := range o.last {
+		p.add(v)
+	}
+}
+
 func (p *pile[T]) all(yield func(int, *T) bool) {
 	n := 0
 	for _, list := range append(p.full[:len(p.full):len(p.full)], p.last) {

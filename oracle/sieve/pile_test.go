@@ -59,3 +59,29 @@ func TestStore(t *testing.T) {
 		}
 	}
 }
+
+// TestPileJoin: a list behind another one, whatever their lengths, and more behind both.
+func TestPileJoin(t *testing.T) {
+	for _, n := range []int{0, 1, pileStep - 1, pileStep, 2*pileStep + 5} {
+		for _, m := range []int{0, 1, pileStep, pileStep + 1} {
+			var a, b pile[int]
+			for i := range n {
+				a.add(i)
+			}
+			for i := range m {
+				b.add(n + i)
+			}
+			a.join(&b)
+			a.add(n + m)
+			met := make([]bool, n+m+1)
+			for i, v := range a.all {
+				if i < a.len() && v != nil {
+					met[*v] = true
+				}
+			}
+			if a.len() != n+m+1 || slices.Contains(met, false) {
+				t.Errorf("%d and %d: %d are there", n, m, a.len())
+			}
+		}
+	}
+}

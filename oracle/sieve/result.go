@@ -1,6 +1,7 @@
 package sieve
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -65,11 +66,8 @@ func (s *Sieve) Judge() *Result {
 			s.undecided("a table has rows with keys and rows without")
 		}
 	}
-	o := s.meeting.out()
-	for _, r := range s.parts {
-		if s.why == "" {
-			s.why = r.edges(o)
-		}
+	if s.why == "" {
+		s.judgeRows()
 	}
 	if s.why != "" {
 		return &Result{All: s.why}
@@ -100,6 +98,27 @@ func (s *Sieve) Judge() *Result {
 	s.forgetRows()
 	s.txns.began = nil
 	return r
+}
+
+// judgeRows draws the edges of all rows. Each part has a meeting of its own, so that they do not meet before their ends.
+func (s *Sieve) judgeRows() {
+	own, why := make([]*Meeting, len(s.parts)), make([]string, len(s.parts))
+	judge := func(i int) {
+		own[i] = newMeeting(&s.txns)
+		own[i].without = s.meeting.without
+		why[i] = s.parts[i].edges(own[i].out())
+	}
+	if s.opts.Each != nil {
+		s.opts.Each(len(own), judge)
+	} else {
+		for i := range own {
+			judge(i)
+		}
+	}
+	for i, m := range own {
+		s.meeting.join(m)
+		s.why = cmp.Or(s.why, why[i])
+	}
 }
 
 // forgetRows makes room: the facts of rows are not needed any more, nor is what is said of transactions for the sake of rows.

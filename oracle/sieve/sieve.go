@@ -54,8 +54,9 @@ type Options struct {
 	Walks int
 	// Commutes is asked at the end whether there may be writes of different columns of a row that commute. nil: there are none.
 	Commutes func() bool
-	// Parts is in how many parts the rows are judged. 0: in one.
+	// Parts is in how many parts the rows are judged. 0: in one. Each, if set, judges them: it calls do with each number below n, at the same time if it can.
 	Parts int
+	Each  func(n int, do func(part int))
 }
 
 // Sieve takes a history event by event. It is not safe for concurrent use.

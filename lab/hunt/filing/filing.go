@@ -75,14 +75,42 @@ func (c *Case) acts() []act {
 	for _, m := range list {
 		out = append(out, m.act)
 	}
-	for _, sql := range c.final() {
-		note := ""
-		if d := c.Finding.Difference; d != nil && d.Table != "" && strings.Contains(sql, d.Table) {
-			note = "expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
-		}
-		out = append(out, act{sql: sql, note: note})
+	finals := c.final()
+	if len(finals) > 0 { // the tables were read when the lab had ended all transactions
+		out = append(out, c.rollbacks()...)
+	}
+	for _, sql := range finals {
+		out = append(out, act{sql: sql, note: c.finalNote(sql)})
 	}
 	return out
+}
+
+// rollbacks end the transactions that the steps leave open.
+func (c *Case) rollbacks() (out []act) {
+	open := map[int]bool{}
+	for i := range c.Schedule.Steps {
+		st := &c.Schedule.Steps[i]
+		open[st.Session] = st.After.InTransaction() && st.Effect != answer.EffectGone
+	}
+	for n := range c.Schedule.Sessions {
+		if open[n] {
+			out = append(out, act{session: n, sql: "ROLLBACK"})
+		}
+	}
+	return out
+}
+
+// finalNote tells the answer of a query at the end, as far as it is known: that of a whole table.
+func (c *Case) finalNote(sql string) string {
+	if d := c.Finding.Difference; d != nil && d.Table != "" && strings.Contains(sql, d.Table) {
+		return "expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
+	}
+	for _, table := range c.Schedule.Final {
+		if sql == "SELECT * FROM "+table.Name {
+			return report.SideText(schedule.SideOf(table.Columns, table.Rows, 0))
+		}
+	}
+	return ""
 }
 
 // final are the queries at the end: the case's own, or one of the table that differs.
@@ -170,6 +198,9 @@ func (c *Case) parts(session int) (out []act) {
 			continue
 		}
 		out = append(out, a)
+	}
+	if n := len(out); n > 0 && len(d.Wrong()) == 0 && slices.Contains([]oracle.Class{oracle.TLP, oracle.NoREC}, c.Finding.Class) {
+		out[n-1].note += "; these answers contradict each other: expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
 	}
 	return out
 }

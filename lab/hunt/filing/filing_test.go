@@ -91,3 +91,37 @@ func TestEnding(t *testing.T) {
 		}
 	}
 }
+
+// TestFinals: the tables at the end are shown as they were when the lab had ended all transactions; near miss: a transaction that has ended.
+func TestFinals(t *testing.T) {
+	for after, want := range map[answer.State]string{
+		answer.Open: "\nROLLBACK;\n\n-- terminal 1\nTABLE s;\nSELECT * FROM t;\n-- 7\n", answer.Failed: "\nROLLBACK;\n", answer.Idle: "observed: \n\n-- terminal 1\nTABLE s;\n",
+	} {
+		k := waited(t, "mariadb")
+		if script := k.Script(); strings.Contains(script, "ROLLBACK") || !strings.Contains(script, "\n-- Session x is terminal 1, y is terminal 2.\n") {
+			t.Errorf("no final query:\n%s", script)
+		}
+		k.Finals = []string{"TABLE s", "SELECT * FROM t"}
+		k.Schedule.Steps[4].After = after
+		k.Schedule.Final = []answer.Table{{Name: "t", Columns: []answer.Column{{Name: "a"}}, Rows: [][]answer.Value{{answer.Value("7")}}}}
+		if script := k.Script(); !strings.Contains(script, want) {
+			t.Errorf("%v: %q is not in\n%s", after, want, script)
+		}
+	}
+}
+
+// TestContradiction: where nobody knows which answer is wrong, the script says that they contradict each other; near miss: one is known to be wrong.
+func TestContradiction(t *testing.T) {
+	for wrong, want := range map[bool]string{
+		false: "TABLE b;\n-- no rows; these answers contradict each other: expected: x; observed: no rows\n", true: "TABLE b;\n-- observed, which is wrong: no rows; expected: x\n",
+	} {
+		k := waited(t, "mariadb")
+		k.Finding.Class = oracle.TLP
+		d := k.Finding.Difference
+		d.SQL, d.Expected, d.Observed = "TABLE b", oracle.Side{Text: "x"}, oracle.Side{Text: "no rows"}
+		d.Parts = []oracle.Part{{SQL: "TABLE a", Answer: d.Expected}, {SQL: "TABLE b", Answer: d.Observed, Wrong: wrong}}
+		if script := k.Script(); !strings.HasSuffix(script, want) {
+			t.Errorf("%v: no %q at the end of\n%s", wrong, want, script)
+		}
+	}
+}

@@ -26,6 +26,11 @@ func (c *Case) Script() string {
 	fmt.Fprintf(&w.b, "-- %s %s\n", c.Engine.Title, c.Schedule.Version)
 	if w.several {
 		fmt.Fprintf(&w.b, "-- Open %d terminals with %s, and type each statement in the terminal that is named above it.\n", len(sessions), c.Engine.Client)
+		names := make([]string, len(sessions))
+		for i, session := range sessions {
+			names[i] = fmt.Sprintf("%s is terminal %d", c.Schedule.Sessions[session].Name, i+1)
+		}
+		fmt.Fprintf(&w.b, "-- Session %s.\n", strings.Join(names, ", "))
 	}
 	if raw := c.raw(); raw != nil {
 		w.in(sessions[0])

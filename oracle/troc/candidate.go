@@ -228,7 +228,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	}
 	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
 	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
-	if other := c.underWay(i); dirty && other != "" {
+	if other := c.underWay(i, r); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}
 	if q.Verb == "merge" {
@@ -292,12 +292,18 @@ func (c *check) onlyAdded(w *world, table string, i int) bool {
 	})
 }
 
-// underWay names a write of another session that waits while a step is done.
-func (c *frame) underWay(i int) string {
+// underWay names a write of another session that waits while a step is done, and may have changed by then what the step reads without locks.
+func (c *check) underWay(i int, r roles) string {
 	st := &c.s.Steps[i]
+	read := slices.Concat(r.read, r.locked)
 	for j := range c.s.Steps {
 		o := &c.s.Steps[j]
-		if k, ok := c.kind(j); ok && k.Writes() && o.Waited && o.Session != st.Session && o.Sent < st.Done && o.Done > st.Sent {
+		k, ok := c.kind(j)
+		if !ok || !k.Writes() || !o.Waited || o.Session == st.Session || o.Sent >= st.Done || o.Done <= st.Sent {
+			continue
+		}
+		its := c.roles(k, &o.Statement)
+		if c.features.acts || its.strange != "" || slices.ContainsFunc(its.locked, func(name string) bool { return slices.Contains(read, name) }) {
 			return o.Name
 		}
 	}

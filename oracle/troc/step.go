@@ -20,6 +20,7 @@ import (
 func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, died []death, err error) {
 	st := &c.s.Steps[i]
 	w := from.clone()
+	w.recall(c.place-1, from.tables, c.until)
 	// A statement that commits first (MySQL family: BEGIN) ends the transaction before.
 	for x := range c.txs {
 		if t := &c.txs[x]; x != c.txOf[i] && t.End == st.Done && w.txs[x].status == running {

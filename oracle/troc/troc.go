@@ -62,6 +62,7 @@ type frame struct {
 	txs   []schedule.Transaction
 	txOf  []int // by step: its transaction, or -1
 	order []int // steps in the order in which they took effect
+	until []int // by number of steps: the place of the last statement that waited and may have seen what was not committed behind them
 }
 
 // death is the end of a world: what was seen is not possible in it.
@@ -163,6 +164,22 @@ func (c *frame) arrange() {
 				break
 			}
 			c.order[j-1], c.order[j] = c.order[j], c.order[j-1]
+		}
+	}
+	c.until = make([]int, len(c.order)+1)
+	for place := 0; place < len(c.order); {
+		unit := c.unit(place)
+		place += len(unit)
+		for _, i := range unit {
+			kind, ok := c.kind(i)
+			if !ok || !steps[i].Waited {
+				continue
+			}
+			if view, _ := c.p.View(c.txs[c.txOf[i]].Level, kind); view.Read == product.V2 || view.Locked == product.V2 {
+				for at := c.sentAt(i); at < place; at++ {
+					c.until[at] = place
+				}
+			}
 		}
 	}
 }

@@ -39,20 +39,25 @@ func (cand *candidate) vary(name string, v variant, why string) bool {
 func (c *check) meanwhile(w *world, i int, kind product.Kind, r roles, cand *candidate, why string, doubt func(why string, lasting bool)) {
 	x := c.txOf[i]
 	view, _ := c.p.View(c.txs[x].Level, kind)
-	if len(r.locked) > 0 && view.Locked == product.V2 || len(r.read) > 0 && view.Read == product.V2 { // what was not committed then is not known any more
-		doubt(why, true)
-		return
-	}
 	vary := func(sees product.Visibility, names []string) {
 		if sees == product.V4 {
 			return
 		}
 		for _, name := range names {
 			still, changed := cand.views[name], false
+			met := func(rel relation) {
+				still = still.common(rel)
+				changed = cand.vary(name, variant{rel: rel}, why) || changed
+			}
 			for at := c.sentAt(i); at <= c.place; at++ {
-				v := w.view(name, x, moment{at: at})
-				still = still.common(v)
-				changed = cand.vary(name, variant{rel: v}, why) || changed
+				met(w.view(name, x, moment{at: at}))
+				switch {
+				case sees != product.V2:
+				case c.since[name] > at:
+					doubt(why, true)
+				default:
+					met(w.dirty(name, x, at))
+				}
 			}
 			if changed { // a scan may pass over what is moved meanwhile
 				cand.vary(name, variant{rel: still}, why)

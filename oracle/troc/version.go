@@ -140,8 +140,9 @@ type world struct {
 	ranges []predicate
 	next   int // the next row id
 	causes []note
-	taint  map[string]string // tables of which the contents are not certain, and why
-	trail  []string          // what was executed on which view, for people
+	taint  map[string]string        // tables of which the contents are not certain, and why
+	trail  []string                 // what was executed on which view, for people
+	past   map[int]map[string][]row // the tables behind earlier steps, by their number, as long as somebody may have seen what was not committed then
 }
 
 // note is a documented deviation that a world contains.
@@ -195,6 +196,35 @@ func (w *world) view(table string, tx int, m moment) relation {
 		}
 	}
 	return rel
+}
+
+// dirty is a table as it was behind a number of steps, with what was not committed then.
+func (w *world) dirty(table string, tx, at int) relation {
+	then, ok := w.past[at]
+	if !ok {
+		return w.view(table, tx, moment{dirty: true})
+	}
+	rel := relation{}
+	for i := range then[table] {
+		r := &then[table][i]
+		if v := &r.versions[len(r.versions)-1]; !v.deleted {
+			rel = append(rel, tuple{r.id, v.values})
+		}
+	}
+	return rel
+}
+
+// recall keeps the tables behind a number of steps until a later step, and forgets what nobody can have seen any more.
+func (w *world) recall(done int, tables map[string][]row, until []int) {
+	past := maps.Clone(w.past)
+	maps.DeleteFunc(past, func(at int, _ map[string][]row) bool { return until[at] <= done })
+	if until[done] > done {
+		if past == nil {
+			past = map[int]map[string][]row{}
+		}
+		past[done] = tables
+	}
+	w.past = past
 }
 
 // add appends a version to a row, or makes a row for it (Troc, III-E4).
@@ -321,15 +351,21 @@ func (w *world) newer(table string, id, tx, at int) (list []version) {
 // key is equal for worlds that cannot be told apart any more.
 func (w *world) key() string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(w.tables)) {
-		fmt.Fprintf(&b, "%s\n", name)
-		for _, r := range w.tables[name] {
-			for _, v := range r.versions {
-				fmt.Fprintf(&b, "%d %v ", v.tx, v.deleted)
-				relation{{0, v.values}}.key(&b)
+	contents := func(tables map[string][]row) {
+		for _, name := range slices.Sorted(maps.Keys(tables)) {
+			fmt.Fprintf(&b, "%s\n", name)
+			for _, r := range tables[name] {
+				for _, v := range r.versions {
+					fmt.Fprintf(&b, "%d %v ", v.tx, v.deleted)
+					relation{{0, v.values}}.key(&b)
+				}
+				b.WriteByte('.')
 			}
-			b.WriteByte('.')
 		}
+	}
+	contents(w.tables)
+	for _, at := range slices.Sorted(maps.Keys(w.past)) {
+		contents(w.past[at])
 	}
 	for _, t := range w.txs {
 		fmt.Fprintf(&b, "%d %d %v %v %v\n", t.status, t.at, t.snapshots, t.firm, t.saves)

@@ -84,9 +84,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	if err == nil && outer.Err() != nil {
 		err = context.Cause(outer) // sessions have left for this reason
 	}
-	still, works := "", false
+	still, silent := "", (*scenario.Step)(nil)
 	if err != nil {
-		still, works = x.underWay()
+		still, silent = x.underWay()
 		cancel(err)
 		l.killAll()
 	}
@@ -103,7 +103,8 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	switch {
 	case lost != nil && err == nil:
 		r.stop(lost)
-	case err != nil && works && errors.Is(err, ErrCaseLimit):
+	case err != nil && silent != nil && errors.Is(err, ErrCaseLimit):
+		r.Silent = silent
 		r.stop(fmt.Errorf("%w: %s: %w", err, still, ErrSilent))
 	case err != nil && still != "":
 		r.stop(fmt.Errorf("%w: %s", err, still))
@@ -112,8 +113,8 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 }
 
-// underWay says which steps are with the server, and what they wait for. One works if it has been there for long and was not seen to wait.
-func (x *execution) underWay() (text string, works bool) {
+// underWay says which steps are with the server, and what they wait for. One is silent if it has been there for long and was not seen to wait.
+func (x *execution) underWay() (text string, silent *scenario.Step) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var list []string
@@ -121,9 +122,12 @@ func (x *execution) underWay() (text string, works bool) {
 		if !x.with[s] {
 			continue
 		}
-		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
+		step := x.done[last(places)].Step
+		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, step.Name)
 		long := time.Since(x.sent[s]) > x.lab.config.Case/2 // else it may be the case that is slow, or the machine
-		works = works || long && !x.seen[s].Blocked && !x.seen[s].Foreign
+		if silent == nil && long && !x.seen[s].Blocked && !x.seen[s].Foreign {
+			silent = step
+		}
 		switch w := x.seen[s]; {
 		case w.Foreign && len(w.For) == 0:
 			text += fmt.Sprintf(", which waits (%s) for a session that is not part of the scenario", w.Kind)
@@ -132,7 +136,7 @@ func (x *execution) underWay() (text string, works bool) {
 		}
 		list = append(list, text)
 	}
-	return strings.Join(list, "; "), works
+	return strings.Join(list, "; "), silent
 }
 
 // session executes one session's steps, in their turn.

@@ -28,6 +28,8 @@ type Result struct {
 	Backends []uint64
 	// Crashed and Hung are Trouble's fate (FateOf); both are false after a time-out.
 	Crashed, Hung bool
+	// Silent is the step that has no answer, if the server hangs in one.
+	Silent *scenario.Step
 }
 
 // Session finds the session that the server knows by a number; -1 if it is none of the scenario's.

@@ -216,6 +216,9 @@ func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, er
 	for _, session := range spec.Sessions {
 		out.Sessions = append(out.Sessions, schedule.Session{Name: session.Name})
 	}
+	if r.Silent != nil {
+		out.Silent = &schedule.Step{Session: r.Silent.Session, Name: r.Silent.Name, Statement: statement.Statement{Text: r.Silent.SQL}}
+	}
 	tick := 0
 	next := func() int { tick++; return tick }
 	for _, o := range r.Setup {

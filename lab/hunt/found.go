@@ -24,7 +24,7 @@ func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 // focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
 // long list of queries, one is enough most of the time.
 func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (*scenario.Spec, error) {
-	if !panel.AsksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+	if f.Difference == nil || f.Difference.Step == "" || !panel.AsksQueries(f.Oracle) && f.Name != oracle.NameHang {
 		return spec, nil
 	}
 	for _, keep := range []func(*scenario.Step) bool{
@@ -113,22 +113,10 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 	}
 	begun := time.Now()
 	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
-	tries := h.o.Tries
-	switch f.Name {
-	case oracle.NameCrash:
-		tries /= 10 // each of them starts a server
-	case oracle.NameHang:
-		tries /= 50 // each of them takes as long as a case may take
-	}
-	begin, err := h.focused(ctx, spec, level, f)
+	small, cut, err := h.smallest(ctx, spec, level, f)
 	if err != nil {
 		return err
 	}
-	small, progress, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
-		return err
-	}
-	cut := err != nil || progress.Exhausted // it could be smaller
 	evidence, seen := f, (*schedule.Schedule)(nil)
 	for ctx.Err() == nil {
 		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
@@ -160,6 +148,38 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 		h.here = append(h.here, reducedBug{bug, small})
 	}
 	return err
+}
+
+// smallest makes a case small. cut says that it could be smaller.
+func (h *hunter) smallest(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (small *scenario.Spec, cut bool, err error) {
+	tries, hangs := h.o.Tries, f.Name == oracle.NameHang
+	if hangs || f.Name == oracle.NameCrash {
+		tries /= 10 // each of them starts a server
+	}
+	small = spec
+	reduce := func() error {
+		begin, err := h.focused(ctx, spec, level, f)
+		if err != nil {
+			return err
+		}
+		least, progress, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
+		small, cut = least, err != nil || progress.Exhausted
+		if ctx.Err() != nil || errors.Is(err, panel.ErrTime) {
+			return nil
+		}
+		return err
+	}
+	if !hangs {
+		err := reduce()
+		return small, cut, err
+	}
+	if err := h.Hurried(ctx, reduce); err != nil || small == spec || ctx.Err() != nil {
+		return spec, true, err
+	}
+	if still, err := h.Shows(ctx, small, level, f, spec); err != nil || !still { // it was the machine that was slow
+		return spec, true, err
+	}
+	return small, cut, nil
 }
 
 // reducedBug is a bug that the case under way showed, and how small the case became.

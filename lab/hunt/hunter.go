@@ -25,6 +25,7 @@ import (
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
+	"wirecheck/statement"
 )
 
 // Options says where to hunt, for how long, who judges, and what becomes of the findings.
@@ -413,7 +414,14 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level product.
 
 // crashed keeps a crash or a hang, and starts the server again.
 func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level product.Level, d *panel.Judgement, fate string) error {
-	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
+	s := &schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}
+	if d.Silent != nil {
+		s.Silent = &schedule.Step{Session: d.Silent.Session, Name: d.Silent.Name, Statement: statement.Statement{Text: d.Silent.SQL}}
+		for _, session := range spec.Sessions {
+			s.Sessions = append(s.Sessions, schedule.Session{Name: session.Name})
+		}
+	}
+	f := crash.Check(s).Findings[0]
 	for _, v := range d.Rulings {
 		for i := range v.Findings {
 			if v.Findings[i].Class == oracle.Crash && v.Findings[i].Name == fate {

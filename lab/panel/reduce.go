@@ -23,7 +23,11 @@ var ErrTime = errors.New("the time for a reduction is over")
 func (a *Executor) Reduce(
 	ctx context.Context, spec *scenario.Spec, level product.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
-	return a.Smaller(ctx, spec, tries, within, progress, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+	confirm := 0
+	if found.Name == oracle.NameHang { // each time takes the limit of a case
+		confirm = 1
+	}
+	return a.smaller(ctx, spec, reduce.Options{Tries: tries, Confirm: confirm, Progress: progress}, within, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
 		return a.Shows(ctx, candidate, level, found, spec)
 	})
 }
@@ -32,9 +36,13 @@ func (a *Executor) Reduce(
 func (a *Executor) Smaller(
 	ctx context.Context, spec *scenario.Spec, tries int, within time.Duration, progress func(reduce.Progress), test reduce.Test,
 ) (*scenario.Spec, reduce.Progress, error) {
+	return a.smaller(ctx, spec, reduce.Options{Tries: tries, Progress: progress}, within, test)
+}
+
+func (a *Executor) smaller(ctx context.Context, spec *scenario.Spec, o reduce.Options, within time.Duration, test reduce.Test) (*scenario.Spec, reduce.Progress, error) {
 	began := time.Now()
 	describe := Describer(a.Instance.Engine)
-	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
+	o.Split = func(sql string) []string {
 		statements, err := describe(sql)
 		if err != nil {
 			return []string{sql}
@@ -44,7 +52,7 @@ func (a *Executor) Smaller(
 			parts[i] = statements[i].Text
 		}
 		return parts
-	}}
+	}
 	switch a.Instance.Engine.Protocol { // others have no parser that is ours
 	case engine.ProtocolPostgres:
 		o.Simpler = postgres.Simpler

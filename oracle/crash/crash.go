@@ -48,7 +48,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 		}
 		name := oracle.NameCrash
 		if s.Hung {
-			name, text = oracle.NameHang, "no answer, although nobody was seen to keep it from it: "+s.Trouble
+			name, text, last = oracle.NameHang, "no answer, although nobody was seen to keep it from it: "+s.Trouble, s.Silent
 		}
 		v.Findings = append(v.Findings, finding(s, last, name, text))
 	} else if s.Trouble != "" {

@@ -36,6 +36,8 @@ type Schedule struct {
 	Crashed bool
 	// Hung says that the server gave no answer for long to what waits for nobody; Crashed is false then.
 	Hung bool
+	// Silent is the step that has no answer, where Hung; nil: it is not known.
+	Silent *Step
 	// Marks say why another execution of the same may go differently.
 	Marks []string
 }

@@ -27,9 +27,15 @@ func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product
 	if f.Difference == nil || f.Difference.Step == "" || !panel.AsksQueries(f.Oracle) && f.Name != oracle.NameHang {
 		return spec, nil
 	}
+	late := map[string]bool{} // the steps behind one that hangs were not executed
+	for i, steps := 1, spec.Permutations[0].Steps; f.Name == oracle.NameHang && i < len(steps); i++ {
+		late[steps[i].Step.Name] = late[steps[i-1].Step.Name] || steps[i-1].Step.Name == f.Difference.Step
+	}
 	for _, keep := range []func(*scenario.Step) bool{
 		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
-		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+		func(st *scenario.Step) bool {
+			return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) && !late[st.Name]
+		},
 	} {
 		candidate := only(spec, keep)
 		shows, err := h.Shows(ctx, candidate, level, f, spec)

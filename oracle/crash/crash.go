@@ -48,7 +48,10 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 		}
 		name := oracle.NameCrash
 		if s.Hung {
-			name, text, last = oracle.NameHang, "no answer, although nobody was seen to keep it from it: "+s.Trouble, s.Silent
+			name, text, last = oracle.NameHang, "no answer, although nobody was seen to keep it from it", s.Silent
+			if last == nil {
+				text += ": " + s.Trouble
+			}
 		}
 		v.Findings = append(v.Findings, finding(s, last, name, text))
 	} else if s.Trouble != "" {

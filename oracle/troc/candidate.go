@@ -228,7 +228,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	}
 	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
 	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
-	if other := c.underWay(i, r); dirty && other != "" {
+	if other := underWay(c, i, r); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}
 	if q.Verb == "merge" {
@@ -293,7 +293,7 @@ func (c *check) onlyAdded(w *world, table string, i int) bool {
 }
 
 // underWay names a write of another session that waits while a step is done, and may have changed by then what the step reads without locks.
-func (c *check) underWay(i int, r roles) string {
+func underWay(c *check, i int, r roles) string {
 	st := &c.s.Steps[i]
 	read := slices.Concat(r.read, r.locked)
 	for j := range c.s.Steps {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CompareRows orders rows by their values' bytes, NULL first, and shorter rows before longer ones.
@@ -98,6 +99,11 @@ func SameRow(a, b []Value) bool { return slices.EqualFunc(a, b, SameValue) }
 // SameError reports whether two statements were done, or refused with the same code.
 func SameError(a, b *Error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Code == b.Code)
+}
+
+// BreaksConstraint reports whether an error is the violation of a constraint: the statement itself was understood (SQL standard, class 23).
+func BreaksConstraint(e *Error) bool {
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // DistinctRows leaves one of equal rows each, in order.

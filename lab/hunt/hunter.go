@@ -362,7 +362,7 @@ func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d
 			continue // the server does not look at statements of a transaction that has failed
 		}
 		s.Statements++
-		if ev.Outcome.Reason != answer.ReasonOther || constraint(ev.Answer.Err) {
+		if ev.Outcome.Reason != answer.ReasonOther || answer.BreaksConstraint(ev.Answer.Err) {
 			s.Accepted++
 		}
 	}
@@ -374,11 +374,6 @@ func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d
 		s.Unknown++
 	}
 	return nil
-}
-
-// constraint reports whether an error is the violation of a constraint: the statement itself was understood.
-func constraint(e *answer.Error) bool {
-	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // mostFails is how many cases one after the other may fail for a reason that is not the server's before a hunt gives up.

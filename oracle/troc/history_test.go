@@ -35,6 +35,18 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|5 2|0`,
 			[]at{{"mysql mariadb", "ru rc rr ser", ""}, {"postgres", "ru rc rr ser", ""}, {"tidb", "rc rr si", ""}}},
+		{"which of several broken constraints is named", `
+			A: INSERT INTO t VALUES (1, 7) -> !23503 error
+			final: 1|0 2|0`,
+			[]at{{"postgres", "ru rc rr ser", ""}}},
+		{"another error than that of a constraint", `
+			A: INSERT INTO t VALUES (1, 7) -> !42601 error
+			final: 1|0 2|0`,
+			[]at{{"postgres", "ru rc rr ser", fails}}},
+		{"a constraint that is not broken", `
+			A: INSERT INTO t VALUES (3, 7) -> !23503 error
+			final: 1|0 2|0`,
+			[]at{{"postgres", "ru rc rr ser", fails}}},
 		{"V1: own writes are not seen", `
 			A: BEGIN
 			A: UPDATE t SET b = 5 WHERE a = 1 -> 1

@@ -8,6 +8,7 @@ import (
 	"wirecheck/statement/mysqlsyntax"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/history"
 )
@@ -46,6 +47,8 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 		s.partial("MIN or MAX of an index")
 	case !plainCondition(n.Where), alone(n.Where):
 		s.partial("a condition whose parts may be evaluated in another order")
+	case s.convertsOnce(n.Where, list):
+		s.partial("a TIMESTAMP that equals something else than a time")
 	case s.covered(n, all, list, &list[0]):
 		s.partial("DISTINCT and the like that an index may answer")
 	default:
@@ -181,6 +184,30 @@ func alone(where ast.ExprNode) bool {
 	}
 	_, literal := where.(*mysqlsyntax.Value)
 	return !literal
+}
+
+// convertsOnce reports whether a condition asks only whether a TIMESTAMP equals values that may be no times. As a part of AND, MariaDB converts the first of them
+// once more than alone, with its warning; of the other types it does not (10.11.19).
+func (s *planner) convertsOnce(where ast.ExprNode, list []source) bool {
+	var values []ast.ExprNode
+	switch e := unwrapped(where).(type) {
+	case *ast.BinaryOperationExpr:
+		if e.Op != opcode.EQ {
+			return false
+		}
+		values = []ast.ExprNode{e.L, e.R}
+	case *ast.PatternInExpr:
+		values = append([]ast.ExprNode{e.Expr}, e.List...)
+	}
+	timestamp := slices.ContainsFunc(values, func(e ast.ExprNode) bool {
+		c, ok := unwrapped(e).(*ast.ColumnNameExpr)
+		if !ok {
+			return false
+		}
+		a := list[0].column(c.Name.Name.O)
+		return a != nil && typeName(a.Type) == "timestamp"
+	})
+	return timestamp && !quietly{s: s, list: list}.alike(values...)
 }
 
 // decided reports whether a condition is the same for all rows of src, although subqueries of these tables stand in it: MariaDB then evaluates it

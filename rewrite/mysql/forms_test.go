@@ -150,6 +150,9 @@ var selects = []form{
 	{"SELECT DISTINCT note FROM account WHERE id BETWEEN 2 AND 3 ORDER BY note", exact, 2},
 	{"SELECT DISTINCTROW a.note n FROM account AS a WHERE a.balance > 100 AND a.owner <> 'cat' OR a.id = 9 ORDER BY n DESC", exact, 2},
 	{"SELECT DISTINCT note FROM account WHERE id = 3", exact, 1},
+	{"SELECT DISTINCT note FROM account WHERE updated = 'no time'", opaque, 0}, // it would warn once more
+	{"SELECT DISTINCT note FROM account WHERE updated = '2024-01-01' OR id = 3", exact, 1},
+	{"SELECT DISTINCT note FROM account WHERE (updated IN ('2024-01-01', '2024-01-01 12:00:00'))", exact, 0},
 	{"SELECT DISTINCT note FROM account WHERE id = 3 AND note = 'x'", exact, 0},
 	{"SELECT DISTINCT note FROM account WHERE balance = 300 AND owner = 'cat' /* ) */ -- end", exact, 1},
 	{"SELECT DISTINCT note FROM account LIMIT 2", opaque, 0},

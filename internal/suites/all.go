@@ -40,6 +40,17 @@ func all() []suite {
 		goSuite("River 0.51.2", "postgres", "github.com/riverqueue/river@v0.51.2", "^$", []string{"CREATE DATABASE river_test"}, func(at place) (env, flags []string) {
 			return []string{fmt.Sprintf("TEST_DATABASE_URL=postgres://%s:%s@%s:%d/river_test?sslmode=disable&pool_max_conns=15", at.user, at.password, at.host, at.port)}, nil
 		}, "./..."),
+		goSuite("pgx 4.18.3", "postgres", "github.com/jackc/pgx/v4@v4.18.3", "^$",
+			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
+				return []string{fmt.Sprintf("PGX_TEST_DATABASE=host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)}, nil
+			}, "./..."),
+		goSuite("pgconn 1.14.3", "postgres", "github.com/jackc/pgconn@v1.14.3", "^$", []string{"CREATE DATABASE pgx_test"}, func(at place) (env, flags []string) {
+			url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
+			return []string{"PGX_TEST_CONN_STRING=" + url, "PGX_TEST_TCP_CONN_STRING=" + url}, nil
+		}, "./..."),
+		goSuite("bun's pgdriver 1.2.18", "postgres", "github.com/uptrace/bun/driver/pgdriver@v1.2.18", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{fmt.Sprintf("PG=postgres://%s:%s@%s:%d/test?sslmode=disable", at.user, at.password, at.host, at.port)}, nil
+		}, "./..."),
 		pytest("PyMySQL 1.1.1", "mariadb", debian("trixie", "python-pymysql", "cryptography"), []string{"CREATE DATABASE test1", "CREATE DATABASE test2"}, func(folder string, at place) (env, args []string, err error) {
 			database := func(name string) string {
 				return fmt.Sprintf(`{"host": %q, "port": %d, "user": %q, "passwd": %q, "database": %q, "use_unicode": true, "local_infile": true}`, at.host, at.port, at.user, at.password, name)
@@ -51,6 +62,26 @@ func all() []suite {
 			return []string{"PSYCOPG2_TESTDB=psycopg2_test", "PSYCOPG2_TESTDB_HOST=" + at.host, fmt.Sprintf("PSYCOPG2_TESTDB_PORT=%d", at.port), "PSYCOPG2_TESTDB_USER=" + at.user, "PGPASSWORD=" + at.password}, []string{"tests"}, nil
 		}),
 	}
+	peewee := func(engine, backend, key, module string) suite {
+		create := []string{"CREATE DATABASE peewee_test"}
+		if engine == "postgres" {
+			create = append(create, `\c peewee_test`, "CREATE EXTENSION hstore")
+		}
+		return pytest("peewee 3.14.10, "+engine, engine, debian("bookworm", "peewee", module), create, func(source string, at place) (env, args []string, err error) {
+			files, err := filepath.Glob(filepath.Join(source, "tests", "*.py"))
+			return []string{"PEEWEE_TEST_BACKEND=" + backend, "PEEWEE_" + key + "_HOST=" + at.host, fmt.Sprintf("PEEWEE_%s_PORT=%d", key, at.port),
+				"PEEWEE_" + key + "_USER=" + at.user, "PEEWEE_" + key + "_PASSWORD=" + at.password}, append(files, "--continue-on-collection-errors"), err
+		})
+	}
+	list = append(list,
+		peewee("mariadb", "mysql", "MYSQL", "MySQLdb"), peewee("postgres", "postgresql", "PSQL", "psycopg2"),
+		pytest("mysqlclient 1.4.6", "mariadb", debian("bookworm", "python-mysqldb", "MySQLdb"), []string{"CREATE OR REPLACE DATABASE test"}, func(source string, at place) (env, args []string, err error) {
+			file := filepath.Join(source, "wirecheck.cnf")
+			text := fmt.Sprintf("[MySQLdb-tests]\nhost=%s\nport=%d\nuser=%s\npassword=%s\ndatabase=test\n", at.host, at.port, at.user, at.password)
+			// Its own module is not compiled; Debian's is tested.
+			return []string{"TESTDB=" + file}, []string{"tests"}, errors.Join(os.RemoveAll(filepath.Join(source, "MySQLdb")), os.WriteFile(file, []byte(text), 0o600))
+		}),
+	)
 	sqlalchemy := func(engine, driver string, create ...string) suite {
 		modules := map[string]string{"mariadb": "MySQLdb", "postgres": "psycopg2"}
 		return pytest("SQLAlchemy's suite for dialects, "+engine, engine, dialectSuite(modules[engine]), create, func(source string, at place) (env, args []string, err error) {
@@ -75,7 +106,25 @@ func all() []suite {
 		perlSuite("DBD-MariaDB 1.22", "mariadb", "bookworm", "libdbd-mariadb-perl", "libdbd-mariadb-perl", []string{"CREATE OR REPLACE DATABASE test COLLATE utf8mb4_unicode_ci"}, mysqlPerl("MariaDB")),
 		perlSuite("DBD-mysql 4.050", "mariadb", "bookworm", "libdbd-mysql-perl", "libdbd-mysql-perl", []string{"CREATE OR REPLACE DATABASE test"}, mysqlPerl("mysql")),
 	)
+	postgresNode := func(at place) []string {
+		return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres"}
+	}
+	mariadbNode := func(at place) []string {
+		return []string{"CI=1", "MYSQL_HOST=" + at.host, fmt.Sprintf("MYSQL_PORT=%d", at.port), "MYSQL_USER=" + at.user, "MYSQL_PASSWORD=" + at.password, "MYSQL_DATABASE=test"}
+	}
 	list = append(list,
+		npmSuite("pg-cursor 2.0.0", "postgres", npmPackage("pg-cursor@2.0.0", "mocha@6", "pg@8"), "test/*.js", "--exit", nil, postgresNode),
+		npmSuite("pg-query-stream 2.1.2", "postgres", npmPackage("pg-query-stream@2.1.2", "mocha@6", "pg@8", "pg-cursor@2", "JSONStream@0.7", "concat-stream@1.0", "stream-spec@0.3", "stream-tester@0.0.5", "through@2.3"),
+			"test/*.js", "--exit", nil, postgresNode),
+		npmSuite("mysql2 0.15.8", "mariadb", npmPackage("mysql2@0.15.8", "progress@1.1.8"), "test/integration/*/test-*.js", "", []string{"CREATE OR REPLACE DATABASE test"}, mariadbNode),
+		npmSuite("mysql 2.18.1", "mariadb", modules(debian("bookworm", "node-mysql", "sys"), "after@0.8", "seedrandom@3", "timezone-mock@0.0.7", "utest@0.0.8", "urun@0.0.8"),
+			"test/integration/*/test-*.js", "", []string{"CREATE OR REPLACE DATABASE test"}, mariadbNode),
+	)
+	list = append(list,
+		javaSuite("MariaDB-Connector/J 2.7.6", "mariadb", "mariadb-connector-java", "org/mariadb/jdbc/*Test.class", []string{"libmariadb-java", "junit4", "libhamcrest-java", "libjna-java", "libjna-platform-java", "libslf4j-java"},
+			[]string{"CREATE OR REPLACE DATABASE testj"}, func(at place) []string {
+				return []string{fmt.Sprintf("-DdbUrl=jdbc:mariadb://%s:%d/testj?user=%s&password=%s", at.host, at.port, at.user, at.password), "-Xmx512m", "-DTEST_DB_HOST=" + at.host, fmt.Sprintf("-DTEST_DB_PORT=%d", at.port), "-DTEST_DB_USER=" + at.user, "-DTEST_DB_PASSWORD=" + at.password}
+			}),
 		// The names have no spaces: run-tests.php does not quote its folder.
 		phpSuite("PHP-8.2-mysqli-and-PDO", "mariadb", []string{"mysqlnd", "mysqli", "pdo", "pdo_mysql"}, []string{"ext/mysqli/tests", "ext/pdo_mysql/tests"}, "CREATE OR REPLACE DATABASE test", func(at place) []string {
 			return []string{"MYSQL_TEST_HOST=" + at.host, fmt.Sprintf("MYSQL_TEST_PORT=%d", at.port), "MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASSWD=" + at.password,

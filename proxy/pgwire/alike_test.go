@@ -383,8 +383,8 @@ func playRandom(t testing.TB, addr, database string, seed uint64, steps []string
 	if seed%4 == 0 {
 		schema += askingSchema
 	}
-	// The plan decides whether a parallel worker finds an error, which the error says.
-	w, other := dialWire(t, addr, testserver.AppTrust, database, "options", "-c max_parallel_workers_per_gather=0"), (*wire)(nil)
+	// The plan decides whether a parallel worker finds an error, which the error says, and its cost whether a compiler is used, which debugging messages say.
+	w, other := dialWire(t, addr, testserver.AppTrust, database, "options", "-c max_parallel_workers_per_gather=0 -c jit=off"), (*wire)(nil)
 	defer func() { _ = w.conn.Close() }()
 	out := append([]string{"setup"}, w.step("Q SET client_min_messages = warning;"+strings.ReplaceAll(schema, "\n", " ")+"; RESET client_min_messages")...)
 	for _, step := range steps {
@@ -394,10 +394,14 @@ func playRandom(t testing.TB, addr, database string, seed uint64, steps []string
 				other = dialWire(t, addr, testserver.AppTrust, database)
 				defer func() { _ = other.conn.Close() }()
 			}
-			out = append(out, other.step(s)...)
+			if out = append(out, other.step(s)...); out[len(out)-1] == gone {
+				other = nil
+			}
 			continue
 		}
-		out = append(out, w.step(step)...)
+		if out = append(out, w.step(step)...); out[len(out)-1] == gone { // some sessions end PostgreSQL's own
+			break
+		}
 	}
 	for i := range out {
 		out[i] = number.ReplaceAllString(out[i], "N")
@@ -432,7 +436,7 @@ func divergence(want, got []string) string {
 }
 
 // TestAlike plays random statements in random messages directly and through the proxy: each message must be the same. A seed that fails
-// is shown with its last steps. If the server itself ends, go on behind that seed. For hours: go test ./proxy/pgwire -run TestAlike -timeout 0 -alike-for 2h -alike-seed 1000
+// is shown with its last steps. For hours: go test ./proxy/pgwire -run TestAlike -timeout 0 -alike-for 2h -alike-seed 1000
 func TestAlike(t *testing.T) {
 	srv := testserver.Postgres(t)
 	type path struct{ name, addr, database string }

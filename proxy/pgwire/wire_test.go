@@ -17,6 +17,9 @@ import (
 // patience is how long a test waits that hangs.
 const patience = 3 * time.Minute
 
+// gone is what is shown of the end of a connection.
+const gone = "EOF"
+
 // wire is a client that speaks messages.
 type wire struct {
 	t    testing.TB
@@ -109,7 +112,7 @@ func (w *wire) until(kind byte, n int) []string {
 // types are replaced by their order of appearance.
 func (w *wire) show(kind byte, body []byte) string {
 	if kind == 0 {
-		return "EOF"
+		return gone
 	}
 	if kind == 'T' {
 		body = append([]byte{}, body...)

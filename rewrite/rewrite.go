@@ -119,6 +119,8 @@ type Plan struct {
 	Views map[string]map[string]Shows
 
 	Cursor *Cursor // what the statement, or part of a text, does to a cursor of SQL (PostgreSQL); nil: nothing
+	// Deallocates names the prepared statement that the statement drops (PostgreSQL); empty: none, or all.
+	Deallocates string
 
 	Control statement.Control // what the statement does to the transaction or the session
 	Schema  bool              // the statement may change the catalog (DDL)

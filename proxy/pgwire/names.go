@@ -174,8 +174,13 @@ func (n *names) executed(e *entry) {
 	}
 }
 
-// deallocated drops the statements sent before an SQL command that drops all of them.
-func (n *names) deallocated(tag string, seq uint64) {
+// deallocated drops the statements sent before an SQL command that drops one or all of them.
+func (n *names) deallocated(tag string, plan *rewrite.Plan, seq uint64) {
+	if tag == "DEALLOCATE" && plan != nil {
+		if p := n.statements[plan.Deallocates]; p != nil && plan.Deallocates != "" && p.seq < seq {
+			n.set(plan.Deallocates, nil)
+		}
+	}
 	if tag != "DEALLOCATE ALL" && tag != "DISCARD ALL" {
 		return
 	}

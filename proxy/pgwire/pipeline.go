@@ -422,7 +422,7 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 		e.copying = false
 		p.queue.endCopy()
 	}
-	p.names.deallocated(tag, e.seq)
+	p.names.deallocated(tag, e.current(), e.seq)
 	if kind == 'C' {
 		followCursor(p, e, tag)
 	}

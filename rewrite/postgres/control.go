@@ -35,6 +35,8 @@ func (x *planner) utility(n *pg.Node) {
 		}
 	case *pg.Node_ClosePortalStmt:
 		p.Cursor = &rewrite.Cursor{Name: s.ClosePortalStmt.Portalname, Does: rewrite.CursorClose}
+	case *pg.Node_DeallocateStmt:
+		p.Deallocates = s.DeallocateStmt.Name
 	case *pg.Node_DoStmt:
 		x.opaque("DO may read and write tables")
 	case *pg.Node_CallStmt:

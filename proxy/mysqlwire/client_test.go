@@ -47,10 +47,18 @@ func valuesOf(t *testing.T, rows *sql.Rows, err error) []string {
 	return out
 }
 
-func TestGoSQLDriver(t *testing.T) {
+func TestGoSQLDriver(t *testing.T) { testGoSQLDriver(t, false) }
+
+// TestGoSQLDriverCompressed is TestGoSQLDriver with compression.
+func TestGoSQLDriverCompressed(t *testing.T) { testGoSQLDriver(t, true) }
+
+func testGoSQLDriver(t *testing.T, compress bool) {
 	modes(t, func(t *testing.T, d, through testserver.Database) {
 		cfg := through.MySQLConfig()
 		cfg.MultiStatements = true
+		if err := cfg.Apply(driver.EnableCompression(compress)); err != nil {
+			t.Fatal(err)
+		}
 		connector, err := driver.NewConnector(cfg)
 		if err != nil {
 			t.Fatal(err)

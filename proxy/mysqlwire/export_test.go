@@ -1,6 +1,10 @@
 package mysqlwire
 
-import dialect "wirecheck/rewrite/mysql"
+import (
+	"net"
+
+	dialect "wirecheck/rewrite/mysql"
+)
 
 // BreakRewriter gives all sessions a rewriter that panics: it has no cache.
 func (o *Observer) BreakRewriter() {
@@ -14,4 +18,14 @@ func (o *Observer) AskByName() { o.byName = true }
 func WatchSchema(changed func()) (request func([]byte), answer func()) {
 	w := &schemaWatch{changed: changed}
 	return w.request, w.answer
+}
+
+// NewCompressed gives a client's connection as it is behind a login that asked for compression. The client's own side is the same, but for NewCommand.
+func NewCompressed(c net.Conn) net.Conn { return newCompressed(c) }
+
+// NewCommand makes the numbers of a compressed connection begin again, as a client does with each command.
+func NewCommand(c net.Conn) {
+	if z, ok := c.(*compressed); ok {
+		z.next.Store(0)
+	}
 }

@@ -195,7 +195,11 @@ func alikeCaps(seed uint64) uint64 {
 	if !testserver.IsMySQL() && !testserver.IsTiDB() {
 		list = append(list, (baseCaps|uint64(mysql.CLIENT_DEPRECATE_EOF)|1<<34|1<<35|1<<36)&^1)
 	}
-	return list[seed%uint64(len(list))]
+	caps := list[seed%uint64(len(list))]
+	if seed%7 == 0 && !testserver.IsTiDB() {
+		caps |= uint64(mysql.CLIENT_COMPRESS)
+	}
+	return caps
 }
 
 // way is one to the server.
@@ -217,9 +221,17 @@ func allWays(t *testing.T) (ways []way, at func(way int, caps uint64, acts []act
 	}
 	return ways, func(way int, caps uint64, acts []act) []string {
 		root.Exec(t, "DROP DATABASE "+d.Name, "CREATE DATABASE "+d.Name)
-		return play(t, ways[way].at, caps, acts)
+		out := play(t, ways[way].at, caps, acts)
+		if caps&uint64(mysql.CLIENT_COMPRESS) != 0 { // the server counts on from the compressed packets at each flush, so nobody looks at the numbers within them
+			for i := range out {
+				out[i] = packetNumber.ReplaceAllString(out[i], "")
+			}
+		}
+		return out
 	}
 }
+
+var packetNumber = regexp.MustCompile(`(?m)^\d+: `)
 
 // TestAlikeFound plays sessions that random ones were cut down to.
 func TestAlikeFound(t *testing.T) {

@@ -45,9 +45,13 @@ func (h *handshake) relay(ctx context.Context) (ok []byte, seq byte, err error) 
 		}
 		return nil, 0, errBytes
 	}
-	keep := capFollowed
-	if h.observer == nil && !h.ps.Tapped() {
+	keep, ours := capFollowed, uint64(0)
+	switch {
+	case h.ps.Tapped():
+	case h.observer == nil:
 		keep = ^uint64(0)
+	default:
+		ours = h.greeting.caps & clientCompress
 	}
 	var add uint64
 	if h.ps.Config.UpstreamTLS.Mode == proxy.Plain {
@@ -56,11 +60,11 @@ func (h *handshake) relay(ctx context.Context) (ok []byte, seq byte, err error) 
 			add = clientSSL
 		}
 	}
-	h.offered = h.greeting.caps&keep | add
+	h.offered = h.greeting.caps&keep | add | ours
 	if err := h.client.put(f.seq, h.greeting.with(h.offered)); err != nil {
 		return nil, 0, err
 	}
-	if err := h.relayLogin(ctx, h.greeting.caps&^h.offered); err != nil {
+	if err := h.relayLogin(ctx, h.greeting.caps&^h.offered|ours); err != nil {
 		return nil, 0, err
 	}
 	return h.authenticate()
@@ -114,6 +118,7 @@ func (h *handshake) relayLogin(ctx context.Context, drop uint64) error {
 	if err != nil {
 		return h.badClient(err, "login")
 	}
+	h.compresses = l.caps&h.offered&drop&clientCompress != 0
 	dropCaps(b, drop)
 	switch h.shift {
 	case 1:

@@ -93,7 +93,10 @@ func (o *observation) logIn(ok []byte) error {
 			return err
 		}
 	}
-	return o.toClient(ok)
+	if err := o.toClient(ok); err != nil {
+		return err
+	}
+	return o.compress()
 }
 
 // resetDiagnostics makes ROW_COUNT() say what it says on a new connection, and FOUND_ROWS() what it mostly says there.

@@ -24,8 +24,8 @@ const (
 	capCacheMetadata    = 1 << 36
 )
 
-// capFollowed are the capabilities that a session which is understood may have. Compression would hide the packets;
-// query attributes and optional metadata change the form of packets and exist to be chosen, so that not offering them
+// capFollowed are the capabilities that a session which is understood may have with the server. Compression would hide the packets (compressed is the
+// client's own); query attributes and optional metadata change the form of packets and exist to be chosen, so that not offering them
 // is what an older server does. MariaDB's COM_MULTI was never released, its bulk unit results (11.5) are left out.
 const capFollowed = (1<<32-1)&^(uint64(mysql.CLIENT_COMPRESS)|capOptionalMetadata|capZstd|capQueryAttributes) |
 	capProgress | capBulk | capExtendedMetadata | capCacheMetadata

@@ -17,6 +17,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/internal/testserver"
+	"wirecheck/proxy/mysqlwire"
 )
 
 // rawClient speaks the protocol packet by packet, so that a test sees every byte.
@@ -78,6 +79,10 @@ func dialRaw(t *testing.T, d testserver.Database, caps uint64) *rawClient {
 		c.write(2, login)
 	}
 	c.finishLogin(d, salt)
+	if caps&uint64(mysql.CLIENT_COMPRESS) != 0 {
+		c.conn = mysqlwire.NewCompressed(c.conn)
+		c.r = bufio.NewReader(c.conn)
+	}
 	return c
 }
 
@@ -131,6 +136,9 @@ func (c *rawClient) finishLogin(d testserver.Database, salt []byte) {
 
 func (c *rawClient) write(seq byte, payload []byte) {
 	c.t.Helper()
+	if seq == 0 {
+		mysqlwire.NewCommand(c.conn)
+	}
 	for {
 		n := min(len(payload), 1<<24-1)
 		head := []byte{byte(n), byte(n >> 8), byte(n >> 16), seq}

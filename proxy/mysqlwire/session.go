@@ -23,8 +23,9 @@ type session struct {
 	greeting                *greeting
 	user, database, program string
 
-	drainStop func()
-	explained bool // the client has been sent why the session ends
+	drainStop  func()
+	compresses bool // the client compresses what comes behind its login
+	explained  bool // the client has been sent why the session ends
 }
 
 func newSession(ps *proxy.Session, o *Observer, server net.Conn) *session {
@@ -65,9 +66,24 @@ func (s *session) serve(ctx context.Context) error {
 		if err := s.client.put(seq, ok); err != nil {
 			return unlessClosed(err)
 		}
+		if err := s.compress(); err != nil {
+			return unlessClosed(err)
+		}
 		return s.asBytes(ctx)
 	}
 	return observe(ctx, s, seq, ok)
+}
+
+// compress begins, behind the OK to the login, what the client asked for. Behind another user's login it goes on.
+func (s *session) compress() error {
+	if _, on := s.client.nc.(*compressed); on || !s.compresses {
+		return nil
+	}
+	if err := s.client.send(); err != nil {
+		return err
+	}
+	s.client.nc = newCompressed(s.client.handOver())
+	return nil
 }
 
 // loginDeadline bounds the login; the zero time removes the bound.

@@ -34,19 +34,22 @@ func modes(t *testing.T, test func(t *testing.T, d, through testserver.Database)
 
 func TestChangeUserAndReset(t *testing.T) {
 	modes(t, func(t *testing.T, d, through testserver.Database) {
-		c := dialRaw(t, through, baseCaps)
-		c.query("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
-		for _, cmd := range []byte{mysql.COM_CHANGE_USER, 0x1f} {
-			c.query("SET @x = 1")
-			c.query("BEGIN")
-			c.query("INSERT INTO t VALUES (1, 1)")
-			if cmd == 0x1f {
-				c.do(cmd, nil)
-			} else {
-				c.changeUser(d)
+		for _, caps := range []uint64{baseCaps, baseCaps | uint64(mysql.CLIENT_COMPRESS)} {
+			c := dialRaw(t, through, caps)
+			c.query("DROP TABLE IF EXISTS t")
+			c.query("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+			for _, cmd := range []byte{mysql.COM_CHANGE_USER, 0x1f} {
+				c.query("SET @x = 1")
+				c.query("BEGIN")
+				c.query("INSERT INTO t VALUES (1, 1)")
+				if cmd == 0x1f {
+					c.do(cmd, nil)
+				} else {
+					c.changeUser(d)
+				}
+				expectRows(t, c, "SELECT @x IS NULL, COUNT(*) FROM t", "1|0")
+				expectRows(t, c, "SELECT DATABASE(), USER() LIKE 'app@%'", d.Name+"|1")
 			}
-			expectRows(t, c, "SELECT @x IS NULL, COUNT(*) FROM t", "1|0")
-			expectRows(t, c, "SELECT DATABASE(), USER() LIKE 'app@%'", d.Name+"|1")
 		}
 	})
 }

@@ -62,19 +62,6 @@ func all() []suite {
 			return []string{"PSYCOPG2_TESTDB=psycopg2_test", "PSYCOPG2_TESTDB_HOST=" + at.host, fmt.Sprintf("PSYCOPG2_TESTDB_PORT=%d", at.port), "PSYCOPG2_TESTDB_USER=" + at.user, "PGPASSWORD=" + at.password}, []string{"tests"}, nil
 		}),
 	}
-	list = append(list,
-		pytest("peewee 3.14.10, mariadb", "mariadb", debian("bookworm", "peewee", "MySQLdb"), []string{"CREATE DATABASE peewee_test"}, func(source string, at place) (env, args []string, err error) {
-			files, err := filepath.Glob(filepath.Join(source, "tests", "*.py"))
-			return []string{"PEEWEE_TEST_BACKEND=mysql", "PEEWEE_MYSQL_HOST=" + at.host, fmt.Sprintf("PEEWEE_MYSQL_PORT=%d", at.port), "PEEWEE_MYSQL_USER=" + at.user, "PEEWEE_MYSQL_PASSWORD=" + at.password},
-				append(files, "--continue-on-collection-errors"), err
-		}),
-		pytest("mysqlclient 1.4.6", "mariadb", debian("bookworm", "python-mysqldb", "MySQLdb"), []string{"CREATE OR REPLACE DATABASE test"}, func(source string, at place) (env, args []string, err error) {
-			file := filepath.Join(source, "wirecheck.cnf")
-			text := fmt.Sprintf("[MySQLdb-tests]\nhost=%s\nport=%d\nuser=%s\npassword=%s\ndatabase=test\n", at.host, at.port, at.user, at.password)
-			// Its own module is not compiled; Debian's is tested.
-			return []string{"TESTDB=" + file}, []string{"tests", "--continue-on-collection-errors"}, errors.Join(os.RemoveAll(filepath.Join(source, "MySQLdb")), os.WriteFile(file, []byte(text), 0o600))
-		}),
-	)
 	sqlalchemy := func(engine, driver string, create ...string) suite {
 		modules := map[string]string{"mariadb": "MySQLdb", "postgres": "psycopg2"}
 		return pytest("SQLAlchemy's suite for dialects, "+engine, engine, dialectSuite(modules[engine]), create, func(source string, at place) (env, args []string, err error) {
@@ -99,6 +86,35 @@ func all() []suite {
 		perlSuite("DBD-MariaDB 1.22", "mariadb", "bookworm", "libdbd-mariadb-perl", "libdbd-mariadb-perl", []string{"CREATE OR REPLACE DATABASE test COLLATE utf8mb4_unicode_ci"}, mysqlPerl("MariaDB")),
 		perlSuite("DBD-mysql 4.050", "mariadb", "bookworm", "libdbd-mysql-perl", "libdbd-mysql-perl", []string{"CREATE OR REPLACE DATABASE test"}, mysqlPerl("mysql")),
 	)
+	list = append(list,
+		// The names have no spaces: run-tests.php does not quote its folder.
+		phpSuite("PHP-8.2-mysqli-and-PDO", "mariadb", []string{"mysqlnd", "mysqli", "pdo", "pdo_mysql"}, []string{"ext/mysqli/tests", "ext/pdo_mysql/tests"}, "CREATE OR REPLACE DATABASE test", func(at place) []string {
+			return []string{"MYSQL_TEST_HOST=" + at.host, fmt.Sprintf("MYSQL_TEST_PORT=%d", at.port), "MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASSWD=" + at.password,
+				fmt.Sprintf("PDO_MYSQL_TEST_DSN=mysql:dbname=test;host=%s;port=%d", at.host, at.port), "PDO_MYSQL_TEST_USER=" + at.user, "PDO_MYSQL_TEST_PASS=" + at.password}
+		}),
+		phpSuite("PHP-8.2-pgsql-and-PDO", "postgres", []string{"pgsql", "pdo", "pdo_pgsql"}, []string{"ext/pgsql/tests", "ext/pdo_pgsql/tests"}, "CREATE DATABASE test", func(at place) []string {
+			to := fmt.Sprintf("host=%s port=%d dbname=test user=%s password=%s", at.host, at.port, at.user, at.password)
+			return []string{"PGSQL_TEST_CONNSTR=" + to, "PDO_PGSQL_TEST_DSN=pgsql:" + to}
+		}),
+	)
+	list = append(list, further()...)
+	return append(list, regression(),
+		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
+		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),
+		suite{name: "psycopg 3", engine: "postgres", get: none("the mirror has no archive of Debian's source package psycopg3, and its PyPI archive has no tests")},
+		suite{name: "pg", get: none(noTests)}, suite{name: "postgres (npm)", get: none(noTests)}, suite{name: "mysql2", get: none(noTests)},
+		suite{name: "mariadb (npm)", get: none(noTests)}, suite{name: "knex", get: none(noTests)}, suite{name: "sequelize", get: none(noTests)},
+	)
+}
+
+// further are those of clients that came later: from Java, Node and Debian's Python.
+func further() []suite {
+	list := []suite{
+		javaSuite("MariaDB-Connector/J 2.7.6", "mariadb", "mariadb-connector-java", "org/mariadb/jdbc/*Test.class", []string{"libmariadb-java", "junit4", "libhamcrest-java", "libjna-java", "libjna-platform-java", "libslf4j-java"},
+			[]string{"CREATE OR REPLACE DATABASE testj"}, func(at place) []string {
+				return []string{fmt.Sprintf("-DdbUrl=jdbc:mariadb://%s:%d/testj?user=%s&password=%s", at.host, at.port, at.user, at.password), "-Xmx512m", "-DTEST_DB_HOST=" + at.host, fmt.Sprintf("-DTEST_DB_PORT=%d", at.port), "-DTEST_DB_USER=" + at.user, "-DTEST_DB_PASSWORD=" + at.password}
+			}),
+	}
 	postgresNode := func(at place) []string {
 		return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres"}
 	}
@@ -114,25 +130,17 @@ func all() []suite {
 			"test/integration/*/test-*.js", "", []string{"CREATE OR REPLACE DATABASE test"}, mariadbNode),
 	)
 	list = append(list,
-		javaSuite("MariaDB-Connector/J 2.7.6", "mariadb", "mariadb-connector-java", "org/mariadb/jdbc/*Test.class", []string{"libmariadb-java", "junit4", "libhamcrest-java", "libjna-java", "libjna-platform-java", "libslf4j-java"},
-			[]string{"CREATE OR REPLACE DATABASE testj"}, func(at place) []string {
-				return []string{fmt.Sprintf("-DdbUrl=jdbc:mariadb://%s:%d/testj?user=%s&password=%s", at.host, at.port, at.user, at.password), "-Xmx512m", "-DTEST_DB_HOST=" + at.host, fmt.Sprintf("-DTEST_DB_PORT=%d", at.port), "-DTEST_DB_USER=" + at.user, "-DTEST_DB_PASSWORD=" + at.password}
-			}),
-		// The names have no spaces: run-tests.php does not quote its folder.
-		phpSuite("PHP-8.2-mysqli-and-PDO", "mariadb", []string{"mysqlnd", "mysqli", "pdo", "pdo_mysql"}, []string{"ext/mysqli/tests", "ext/pdo_mysql/tests"}, "CREATE OR REPLACE DATABASE test", func(at place) []string {
-			return []string{"MYSQL_TEST_HOST=" + at.host, fmt.Sprintf("MYSQL_TEST_PORT=%d", at.port), "MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASSWD=" + at.password,
-				fmt.Sprintf("PDO_MYSQL_TEST_DSN=mysql:dbname=test;host=%s;port=%d", at.host, at.port), "PDO_MYSQL_TEST_USER=" + at.user, "PDO_MYSQL_TEST_PASS=" + at.password}
+		pytest("peewee 3.14.10, mariadb", "mariadb", debian("bookworm", "peewee", "MySQLdb"), []string{"CREATE DATABASE peewee_test"}, func(source string, at place) (env, args []string, err error) {
+			files, err := filepath.Glob(filepath.Join(source, "tests", "*.py"))
+			return []string{"PEEWEE_TEST_BACKEND=mysql", "PEEWEE_MYSQL_HOST=" + at.host, fmt.Sprintf("PEEWEE_MYSQL_PORT=%d", at.port), "PEEWEE_MYSQL_USER=" + at.user, "PEEWEE_MYSQL_PASSWORD=" + at.password},
+				append(files, "--continue-on-collection-errors"), err
 		}),
-		phpSuite("PHP-8.2-pgsql-and-PDO", "postgres", []string{"pgsql", "pdo", "pdo_pgsql"}, []string{"ext/pgsql/tests", "ext/pdo_pgsql/tests"}, "CREATE DATABASE test", func(at place) []string {
-			to := fmt.Sprintf("host=%s port=%d dbname=test user=%s password=%s", at.host, at.port, at.user, at.password)
-			return []string{"PGSQL_TEST_CONNSTR=" + to, "PDO_PGSQL_TEST_DSN=pgsql:" + to}
+		pytest("mysqlclient 1.4.6", "mariadb", debian("bookworm", "python-mysqldb", "MySQLdb"), []string{"CREATE OR REPLACE DATABASE test"}, func(source string, at place) (env, args []string, err error) {
+			file := filepath.Join(source, "wirecheck.cnf")
+			text := fmt.Sprintf("[MySQLdb-tests]\nhost=%s\nport=%d\nuser=%s\npassword=%s\ndatabase=test\n", at.host, at.port, at.user, at.password)
+			// Its own module is not compiled; Debian's is tested.
+			return []string{"TESTDB=" + file}, []string{"tests", "--continue-on-collection-errors"}, errors.Join(os.RemoveAll(filepath.Join(source, "MySQLdb")), os.WriteFile(file, []byte(text), 0o600))
 		}),
 	)
-	return append(list, regression(),
-		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
-		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),
-		suite{name: "psycopg 3", engine: "postgres", get: none("the mirror has no archive of Debian's source package psycopg3, and its PyPI archive has no tests")},
-		suite{name: "pg", get: none(noTests)}, suite{name: "postgres (npm)", get: none(noTests)}, suite{name: "mysql2", get: none(noTests)},
-		suite{name: "mariadb (npm)", get: none(noTests)}, suite{name: "knex", get: none(noTests)}, suite{name: "sequelize", get: none(noTests)},
-	)
+	return list
 }

@@ -47,7 +47,7 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 		s.partial("MIN or MAX of an index")
 	case !plainCondition(n.Where), alone(n.Where):
 		s.partial("a condition whose parts may be evaluated in another order")
-	case s.convertsOnce(n.Where, list):
+	case convertsOnce(s, n.Where, list):
 		s.partial("a TIMESTAMP that equals something else than a time")
 	case s.covered(n, all, list, &list[0]):
 		s.partial("DISTINCT and the like that an index may answer")
@@ -188,7 +188,7 @@ func alone(where ast.ExprNode) bool {
 
 // convertsOnce reports whether a condition asks only whether a TIMESTAMP equals values that may be no times. As a part of AND, MariaDB converts the first of them
 // once more than alone, with its warning; of the other types it does not (10.11.19).
-func (s *planner) convertsOnce(where ast.ExprNode, list []source) bool {
+func convertsOnce(s *planner, where ast.ExprNode, list []source) bool {
 	var values []ast.ExprNode
 	switch e := unwrapped(where).(type) {
 	case *ast.BinaryOperationExpr:

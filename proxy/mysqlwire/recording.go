@@ -106,7 +106,7 @@ func (r *recording) Done(run *record.Running, res record.Result) (due []record.W
 // Status passes on what an answer's status flags say.
 func (r *recording) Status(flags uint16) (due []record.Warning) {
 	r.do(func(t *record.Tracker) {
-		t.Autocommit(flags&statusAutocommit != 0)
+		t.Manual = flags&statusAutocommit == 0
 		due = t.Status(flags&statusInTrans != 0)
 	})
 	return due

@@ -30,6 +30,9 @@ const DefaultAccesses = 10_000
 // A request's life: Sending before its bytes go out, Answer when its answer begins, Done when it is complete, Status
 // when the server has said whether a transaction is open. A request that the server will skip gets Drop.
 type Tracker struct {
+	// Manual says that autocommit is off: what comes without BEGIN begins a transaction, too (MySQL family).
+	Manual bool
+
 	rec     *Recorder
 	session uint64
 	dbms    *product.Product
@@ -39,7 +42,6 @@ type Tracker struct {
 	level     string // of the session's next transactions
 	nextLevel string // of the very next one only (MySQL family)
 	txn       *txn   // open, or nil
-	manual    bool   // autocommit is off: what comes without BEGIN begins a transaction, too
 	flying    int    // tickets sent, not yet done or dropped
 	commits   int    // of these, statements that may commit something
 	pending   []late // ended transactions whose writes come with the session's log
@@ -230,7 +232,7 @@ func (t *Tracker) begin(x *txn) {
 	x.begun = true
 	x.id = t.rec.txns.Add(1)
 	ev := &t.event
-	*ev = history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit && !t.manual}
+	*ev = history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit && !t.Manual}
 	if !t.dbms.TransactionIDs { // there the server's own transaction ids are the tokens
 		ev.Tokens = []string{t.rec.Token(x.id)}
 	}
@@ -492,9 +494,6 @@ func (t *Tracker) setLevel(c statement.Control) {
 		}
 	}
 }
-
-// Autocommit says whether a statement without BEGIN is a transaction by itself from now on.
-func (t *Tracker) Autocommit(on bool) { t.manual = !on }
 
 // Status says whether the server has a transaction open after all that was answered so far.
 func (t *Tracker) Status(open bool) []Warning {

@@ -415,7 +415,7 @@ func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref str
 // cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
 func cased(x *planner, e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)
-	fn, arg := x.caseOf(e.Lexpr)
+	fn, arg := caseOf(x.scene, e.Lexpr)
 	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
 		return c, false
 	}
@@ -427,7 +427,7 @@ func cased(x *planner, e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rew
 		return c, false
 	}
 	right := e.Rexpr
-	if other, of := x.caseOf(right); other == fn {
+	if other, of := caseOf(x.scene, right); other == fn {
 		fn, right = "alike", of
 	}
 	v, ok := x.value(right, condition.Text, at.Type, ask)
@@ -439,7 +439,7 @@ func cased(x *planner, e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rew
 }
 
 // caseOf gives the argument of PostgreSQL's own lower() or upper().
-func (x *scene) caseOf(n *pg.Node) (fn string, arg *pg.Node) {
+func caseOf(x *scene, n *pg.Node) (fn string, arg *pg.Node) {
 	f := n.GetFuncCall()
 	if fn = pgsyntax.LastName(f.GetFuncname()); fn != "lower" && fn != "upper" || len(f.Args) != 1 || !x.steady(f) {
 		return "", nil

@@ -623,6 +623,18 @@ var zones = []form{
 
 // joins ask of several tables. Nobody books a room for whom the check spoke of another one.
 var joins = []form{
+	{"a count over a join with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count over a join of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"a count over a join", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		2 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann'
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -710,18 +722,6 @@ var joins = []form{
 
 // joinedRows ask for rows of several tables, which tell nothing where there are none but on PostgreSQL; and there are other forms of PostgreSQL alone.
 var joinedRows = []form{
-	{"a count over a join with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
-		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 2
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
-		1 COMMIT
-		2 COMMIT`, "G2 write skew"},
-	{"a count over a join of which LIMIT 0 hides the answer", `1 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
-		2 SELECT count(b.id) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 0
-		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
-		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
-		1 COMMIT
-		2 COMMIT`, ""},
 	{"lower() of a cast, as Django writes it", `1 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
 		2 SELECT id FROM booking WHERE UPPER(guest::text) = UPPER('Ann')
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')

@@ -30,15 +30,22 @@ func Text(w io.Writer, findings []oracle.Finding) error { return Look{}.Text(w, 
 // Summary writes the last lines of a text report: how many were found, and the coverage.
 func Summary(w io.Writer, r Result) error {
 	list := oracle.Groups(r.Findings)
-	violations := 0
+	violations, unknown := 0, 0
 	for i := range list {
-		if list[i].First().Kind == oracle.KindViolation {
+		switch list[i].First().Kind {
+		case oracle.KindViolation:
 			violations++
+		case oracle.KindUnknown:
+			unknown++
 		}
 	}
 	line := r.nothing()
 	if n := len(list); n > 0 {
-		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
+		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d", n, violations, n-violations-unknown)
+		if unknown > 0 {
+			line += fmt.Sprintf(", unknown: %d", unknown)
+		}
+		line += ")"
 		if len(r.Findings) > n {
 			line += fmt.Sprintf(", in %d variants", len(r.Findings))
 		}

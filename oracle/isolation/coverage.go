@@ -151,7 +151,7 @@ func (v Coverage) String() string {
 		fmt.Fprintf(&b, "; %s of many transactions not looked for to the end", prose.Count(v.Far, "cycle"))
 	}
 	say(v.Requests, "request", " judged")
-	say(v.Possible, "possible finding", " between requests (--possible shows them)")
+	say(v.Possible, "possible finding", " between requests, which --possible shows")
 	if v.Apart > 0 {
 		fmt.Fprintf(&b, "; %s read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap",
 			prose.Count(v.Apart, "row"))

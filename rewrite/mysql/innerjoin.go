@@ -38,6 +38,7 @@ type joining struct {
 	ties   []rewrite.Tie
 	other  bool // there are other conditions on several tables
 	exists bool
+	limit  *ast.Limit // of the one row of aggregates
 	on     []ast.ExprNode          // the conditions of joins
 	texts  map[ast.ExprNode]string // of conditions that WHERE or ON joins by AND
 	lists  []string                // the SQL text of hidden columns
@@ -54,8 +55,12 @@ func joiningOf(s *planner, n *ast.SelectStmt) *joining {
 	plain := func(q *ast.SelectStmt) bool {
 		return q.Kind == ast.SelectStmtKindSelect && q.With == nil && q.GroupBy == nil && q.Having == nil && q.Limit == nil && q.LockInfo == nil && q.SelectIntoOpt == nil && q.WindowSpecs == nil
 	}
+	alone := *n
+	if alone.Limit != nil && alone.Limit.Offset == nil && n.GroupBy == nil && s.aggregates(n) { // Hibernate's getSingleResult()
+		j.limit, alone.Limit = n.Limit, nil
+	}
 	switch in := existence(n); {
-	case !plain(n) || s.session.Once || s.session.LockingReads || s.session.Cut:
+	case !plain(&alone) || s.session.Once || s.session.LockingReads || s.session.Cut:
 		return nil
 	case in != nil:
 		j.exists, j.q = true, in
@@ -65,7 +70,10 @@ func joiningOf(s *planner, n *ast.SelectStmt) *joining {
 	for in := counted(j.q); in != nil; in = counted(j.q) {
 		j.q = in
 	}
-	if j.q.From == nil || !plain(j.q) || walk(j.q).queries != 1 || j.q != n && s.aggregates(j.q) {
+	if j.q == n {
+		j.q = &alone
+	}
+	if j.q.From == nil || !plain(j.q) || walk(j.q).queries != 1 || j.q != &alone && s.aggregates(j.q) {
 		return nil
 	}
 	var ok bool
@@ -181,6 +189,7 @@ func (j *joining) asks() string {
 	j.textsOfJoins()
 	places := s.places(j.q.Where, first)
 	var own []condition.Condition
+	var limit condition.Value
 	searched := !j.other && j.apart()
 	for i := range j.tables {
 		t := &j.tables[i]
@@ -190,12 +199,18 @@ func (j *joining) asks() string {
 			all = append(all, a.condition(c))
 		}
 		own = append(own, condition.And(all...))
-		alone := rewrite.Ask{Relation: t.rel, Where: own[i].Bind(func(int) (condition.Value, bool) { return nil, false })}
+		if j.limit != nil {
+			a.placeOf(j.limit)
+			if limit = a.value(j.limit.Count, condition.Number); limit == nil {
+				return "LIMIT hides rows"
+			}
+		}
+		alone := rewrite.Ask{Relation: t.rel, Limit: limit, Where: own[i].Bind(func(int) (condition.Value, bool) { return nil, false })}
 		searched = searched && alone.Looks()
 	}
 	for i := range j.tables {
 		t := &j.tables[i]
-		a := &asker{planner: s, src: &t.source, ask: rewrite.Ask{Exists: j.exists, Searched: searched, Where: condition.Unknown("a condition on several tables")}, places: places}
+		a := &asker{planner: s, src: &t.source, ask: rewrite.Ask{Exists: j.exists, Limit: limit, Single: !j.exists, Searched: searched, Where: condition.Unknown("a condition on several tables")}, places: places}
 		if !j.other {
 			a.ask.Where = condition.And(append(j.tied(i, searched || s.session.Fresh), own[i])...)
 		}

@@ -91,7 +91,7 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 	o := s.o
 	p := run.of
 	fm := s.clientsForm(p.sql, plan)
-	refused, err := s.prepareForm(fm)
+	refused, err := s.prepareIn(p.forms[0].session.Database, fm)
 	if err != nil {
 		return nil, err
 	}

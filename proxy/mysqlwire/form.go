@@ -1,11 +1,13 @@
 package mysqlwire
 
 import (
+	"fmt"
 	"slices"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // form is one prepared statement of the server's.
@@ -83,6 +85,25 @@ func (s *preparedStatements) prepareForm(fm *form) (refused *history.ServerError
 	}
 	st, refused, err := s.o.ownPrepared()
 	fm.id, fm.types = st.id, st.types
+	return refused, err
+}
+
+// prepareIn is prepareForm in the database in which the server resolves the client's statement, even if the session has another one now.
+func (s *preparedStatements) prepareIn(database string, fm *form) (refused *history.ServerError, err error) {
+	now := s.o.settings.env.Database
+	if database == "" || now == "" || database == now {
+		return s.prepareForm(fm)
+	}
+	if _, refused, err = s.o.ownRows("USE " + mysqlsyntax.Quote(database)); err != nil || refused != nil {
+		return refused, err
+	}
+	if refused, err = s.prepareForm(fm); err != nil {
+		return nil, err
+	}
+	_, lost, err := s.o.ownRows("USE " + mysqlsyntax.Quote(now))
+	if err == nil && lost != nil {
+		err = fmt.Errorf("go back to database %s: %w", now, lost)
+	}
 	return refused, err
 }
 

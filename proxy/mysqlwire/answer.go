@@ -276,7 +276,7 @@ func (a *answer) relayFile(request frame) error {
 		if err != nil {
 			return err
 		}
-		if f.seq != o.seq && !o.compresses { // with compression, other packets have the numbers that are looked at
+		if f.seq != o.seq && !o.compresses {
 			return o.badClient(errSequence{f.seq, o.seq}, "file")
 		}
 		at++

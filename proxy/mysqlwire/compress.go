@@ -28,7 +28,8 @@ const (
 var errCompressed = errors.New("a compressed packet is malformed")
 
 // compressed is the client's connection behind a login with clientCompress. What was read before is within the connection below. One goroutine at a time may
-// read it, and one write. While nothing comes, it holds no memory but its own.
+// read it, and one write. While nothing comes, it holds no memory but its own. The numbers that count are those of the chunks: the packets within may have any
+// (MariaDB's Connector/J begins with 1), as the server does not look at them.
 type compressed struct {
 	net.Conn
 	next atomic.Uint32 // number of the next chunk to the client: behind that of the last one from it

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 
 	"wirecheck/internal/testserver"
@@ -71,6 +73,13 @@ func TestCompression(t *testing.T) {
 				t.Errorf("%s, compress %v: got %d bytes, %v", name, compress, len(got), err)
 			}
 			_ = db.Close()
+			caps := baseCaps
+			if compress {
+				caps |= uint64(mysql.CLIENT_COMPRESS)
+			}
+			c := dialRaw(t, through, caps) // this one numbers the packets within otherwise, and its text is not held as a whole
+			c.query("UPDATE t SET v = CONCAT('" + strings.Repeat(text, 6) + "', 'x')")
+			expectRows(t, c, "SELECT LENGTH(v), RIGHT(v, 1) FROM t", fmt.Sprint(6*len(text)+1)+"|x")
 			if short := int64(len(text) / 5); (in.Load() < short) != compress || (out.Load() < short) != compress {
 				t.Errorf("%s, compress %v: %d and %d bytes passed for a text of %d", name, compress, in.Load(), out.Load(), len(text))
 			}

@@ -23,9 +23,11 @@ func WatchSchema(changed func()) (request func([]byte), answer func()) {
 // NewCompressed gives a client's connection as it is behind a login that asked for compression. The client's own side is the same, but for NewCommand.
 func NewCompressed(c net.Conn) net.Conn { return newCompressed(c) }
 
-// NewCommand makes the numbers of a compressed connection begin again, as a client does with each command.
-func NewCommand(c net.Conn) {
-	if z, ok := c.(*compressed); ok {
+// NewCommand makes the numbers of a compressed connection begin again, as a client does with each command. It reports whether the connection is one.
+func NewCommand(c net.Conn) bool {
+	z, ok := c.(*compressed)
+	if ok {
 		z.next.Store(0)
 	}
+	return ok
 }

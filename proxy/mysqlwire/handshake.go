@@ -48,7 +48,7 @@ func (h *handshake) relay(ctx context.Context) (ok []byte, seq byte, err error) 
 	keep, ours := capFollowed, uint64(0)
 	switch {
 	case h.ps.Tapped():
-	case h.observer == nil:
+	case h.observer == nil || !h.ps.Observed():
 		keep = ^uint64(0)
 	default:
 		ours = h.greeting.caps & clientCompress

@@ -103,7 +103,11 @@ func (l *link) passNext() error {
 
 // relayCommand relays the client's command as it is. The answer's first sequence number follows the command's last one.
 func (l *link) relayCommand() error {
-	last, err := l.client.relay(l.server, 0)
+	f, err := l.client.peek()
+	if err != nil {
+		return err
+	}
+	last, err := l.client.relay(l.server, -f.seq) // which is 0 but with compression, see compressed
 	l.seq = last + 1
 	return err
 }

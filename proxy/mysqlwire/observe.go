@@ -187,7 +187,7 @@ func (o *observation) commands(ctx context.Context) error {
 		if err != nil {
 			return o.badClient(err, "command")
 		}
-		if f.seq != 0 {
+		if f.seq != 0 && !o.compresses {
 			return o.badClient(errSequence{f.seq, 0}, "command")
 		}
 		o.seq = 1

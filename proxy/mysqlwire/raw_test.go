@@ -137,7 +137,9 @@ func (c *rawClient) finishLogin(d testserver.Database, salt []byte) {
 func (c *rawClient) write(seq byte, payload []byte) {
 	c.t.Helper()
 	if seq == 0 {
-		mysqlwire.NewCommand(c.conn)
+		if mysqlwire.NewCommand(c.conn) {
+			seq = 1 // as MariaDB's Connector/J numbers the packets within
+		}
 	}
 	for {
 		n := min(len(payload), 1<<24-1)

@@ -66,9 +66,6 @@ func (s *session) serve(ctx context.Context) error {
 		if err := s.client.put(seq, ok); err != nil {
 			return unlessClosed(err)
 		}
-		if err := s.compress(); err != nil {
-			return unlessClosed(err)
-		}
 		return s.asBytes(ctx)
 	}
 	return observe(ctx, s, seq, ok)

@@ -279,7 +279,8 @@ func TestAlikeFound(t *testing.T) {
 			"UPDATE o SET n = 4 WHERE w = '2024-02-31'", "DELETE FROM o WHERE w = 'A'", "DELETE FROM o WHERE w IN ('2024-02-31', 'B')", "SELECT n FROM o WHERE w = 'A' FOR UPDATE"),
 		"warnings and flags of a second scan": q("CREATE TABLE o (id INT PRIMARY KEY, n INT, KEY (n))", "INSERT INTO o VALUES (1, 10), (2, 20), (3, NULL)", "SELECT DISTINCT COUNT(*), MIN(n) FROM o WHERE n IS NOT NULL", "SELECT DISTINCT COUNT(*) FROM o WHERE n < x'41'",
 			"SELECT DISTINCT COUNT(*) FROM t WHERE x < 7", "SELECT DISTINCT COUNT(*) FROM o WHERE n < 0.5"),
-		"a join of a number with a text of an index": q("CREATE TABLE o (id INT PRIMARY KEY, u VARCHAR(5), n INT, UNIQUE KEY (u), KEY (n))", "INSERT INTO o VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 10), (4, NULL, NULL), (5, 'A1', 0)",
+		"a join of a number with a text of an index": q("CREATE TABLE o (id INT PRIMARY KEY, u VARCHAR(5), n INT, UNIQUE KEY (u), KEY (n)) STATS_AUTO_RECALC=0", "INSERT INTO o VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 10), (4, NULL, NULL), (5, 'A1', 0)",
+			"ANALYZE TABLE o", // or the plans, and with them how often the servers warn, depend on when it looks at the rows
 			"SELECT p.id FROM o p JOIN o q ON p.n = q.u", "SELECT q.n FROM o p RIGHT JOIN o q ON p.u = q.n WHERE p.u IS NOT NULL", "SELECT p.u FROM o p JOIN o q ON p.n = q.id",
 			"CREATE VIEW ov AS SELECT u, n FROM o WHERE n > 0", "SELECT COUNT(DISTINCT p.n) FROM o p JOIN ov q ON p.n = q.u WHERE p.n LIKE '_'"),
 		"distinct values of an index": q("SELECT DISTINCT a FROM k", "SELECT COUNT(DISTINCT a) FROM k", "SELECT a FROM k GROUP BY a", "SELECT DISTINCT c FROM k",

@@ -38,7 +38,7 @@ type joining struct {
 	ties   []rewrite.Tie
 	other  bool // there are other conditions on several tables
 	exists bool
-	limit  *ast.Limit // of the one row of aggregates
+	limit  *ast.Limit              // of the one row of aggregates
 	on     []ast.ExprNode          // the conditions of joins
 	texts  map[ast.ExprNode]string // of conditions that WHERE or ON joins by AND
 	lists  []string                // the SQL text of hidden columns

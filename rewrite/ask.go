@@ -106,9 +106,17 @@ func (a *Ask) Hides(found int, whole bool) bool {
 	if a.Single {
 		found, whole = 0, true
 	}
+	return !whole || !a.allows(found+1) || a.Joined && found > 0
+}
+
+// allows reports whether LIMIT certainly allows n rows.
+func (a *Ask) allows(n int) bool {
+	if a.Limit == nil {
+		return true
+	}
 	text, ok := condition.Constant(*a.Limit)
-	n, err := strconv.ParseInt(text, 10, 64)
-	return !whole || !ok || err != nil || int64(found) >= n || a.Joined && found > 0
+	limit, err := strconv.ParseInt(text, 10, 64)
+	return ok && err == nil && limit >= int64(n)
 }
 
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if

@@ -16,14 +16,8 @@ func (a *Ask) Looks() bool {
 	if a.Searched {
 		return true
 	}
-	if a.Relation == nil || a.Relation.Partitioned {
+	if a.Relation == nil || a.Relation.Partitioned || !a.allows(1) {
 		return false
-	}
-	if a.Limit != nil {
-		text, ok := condition.Constant(*a.Limit)
-		if n, err := strconv.ParseInt(text, 10, 64); !ok || err != nil || n < 1 {
-			return false
-		}
 	}
 	return a.Relation.possible(&a.Where)
 }

@@ -37,7 +37,7 @@ type compressed struct {
 	head  [chunkHeader]byte // of the chunk that comes
 	have  int               // bytes of head
 	rest  int               // bytes of the chunk that are still to be read from Conn
-	plain int               // bytes that they are when they are not compressed any more; only if inflate is set
+	plain int               // bytes that they are when they are not compressed any more; only if in is set
 	in    *inflater         // nil: the chunk is not compressed
 }
 

@@ -140,14 +140,16 @@ func (c *clientHalf) learnNames(answer *own, catalog *rewrite.Catalog, names []r
 // saved makes a savepoint: an error of ours must not abort the client's transaction.
 const saved = "SAVEPOINT wirecheck"
 
-// within asks a question within the open transaction.
-func within(c *clientHalf, ask func() (*own, error)) (ok bool, err error) {
+// within asks questions within the open transaction, up to the first one that the server refuses.
+func within(c *clientHalf, ask ...func() (*own, error)) (ok bool, err error) {
 	if _, err := c.question(saved); err != nil {
 		return false, err
 	}
-	q, err := ask()
-	if err != nil {
-		return false, err
+	q := &own{}
+	for i := 0; i < len(ask) && q.err == nil; i++ {
+		if q, err = ask[i](); err != nil {
+			return false, err
+		}
 	}
 	if q.err != nil {
 		if _, err := c.question("ROLLBACK TO " + saved); err != nil {
@@ -164,31 +166,19 @@ func within(c *clientHalf, ask func() (*own, error)) (ok bool, err error) {
 // the schema or settings, it holds for this transaction alone; that is asked for only if the client's text would show
 // hidden columns without it.
 func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog) (asked bool, err error) {
-	if _, err := c.question(saved); err != nil {
-		return false, err
-	}
-	settings := &own{}
+	var settings, answer *own
+	questions := []func() (*own, error){func() (q *own, err error) {
+		answer, err = c.question(postgres.NamesQuery(names))
+		return answer, err
+	}}
 	if catalog == nil {
-		if settings, err = c.question(settingsQuery); err != nil {
-			return false, err
-		}
+		questions = slices.Insert(questions, 0, func() (q *own, err error) {
+			settings, err = c.question(settingsQuery)
+			return settings, err
+		})
 	}
-	answer := &own{}
-	if settings.err == nil {
-		if answer, err = c.question(postgres.NamesQuery(names)); err != nil {
-			return false, err
-		}
-	}
-	if settings.err != nil || answer.err != nil {
-		if _, err := c.question("ROLLBACK TO " + saved); err != nil {
-			return false, err
-		}
-	}
-	if _, err := c.question("RELEASE " + saved); err != nil {
+	if ok, err := within(c, questions...); err != nil || !ok {
 		return false, err
-	}
-	if settings.err != nil || answer.err != nil {
-		return false, nil
 	}
 	if catalog != nil && !c.environment.own(catalog) {
 		return c.learnNames(answer, catalog, names), nil

@@ -14,23 +14,20 @@ import (
 
 const snapshotQuery = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
-// awaitsSnapshot reports whether a statement awaits a snapshot, and the server is ready in this state.
-func awaitsSnapshot(p *pipeline, status byte) bool {
+// settling says where a statement awaits a snapshot: in state status the server is ready to tell it, or it is asked already, and that is all that awaits its
+// answer. status is 0 if it is not ready, or none is awaited.
+func settling(p *pipeline) (status byte, asked bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status == status && p.events.unsettled() && answered(p)
-}
-
-// asksSnapshot reports whether a question for it is all that awaits its answer.
-func asksSnapshot(p *pipeline) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.queue.items) == 1 && p.queue.items[0].own != nil && p.queue.items[0].own.settles
+	if p.events.unsettled() && answered(p) {
+		return p.status, false
+	}
+	return 0, len(p.queue.items) == 1 && p.queue.items[0].own != nil && p.queue.items[0].own.settles
 }
 
 // settle asks for the snapshot that statements await, outside of a transaction.
 func (a *serverHalf) settle() error {
-	if !awaitsSnapshot(a.pipeline, 'I') {
+	if status, _ := settling(a.pipeline); status != 'I' {
 		return nil
 	}
 	if err := a.out.flush(); err != nil {
@@ -40,7 +37,7 @@ func (a *serverHalf) settle() error {
 		return nil
 	}
 	defer a.pipeline.sending.give()
-	if a.requests.terminated || !awaitsSnapshot(a.pipeline, 'I') {
+	if status, _ := settling(a.pipeline); a.requests.terminated || status != 'I' {
 		return nil
 	}
 	return a.requests.put(&own{settles: true}, snapshotQuery)
@@ -60,16 +57,18 @@ func settleBefore(c *clientHalf, f frame) error {
 	if c.plain || !strings.ContainsRune("QPBEFX", rune(f.kind)) {
 		return nil
 	}
-	if asksSnapshot(c.pipeline) { // what is planned meanwhile could not be sent again
+	status, asked := settling(c.pipeline)
+	if asked { // what is planned meanwhile could not be sent again
 		if err := c.pipeline.await(c.pipeline.queue.empty); err != nil {
 			return err
 		}
+		status, _ = settling(c.pipeline)
 	}
-	switch {
-	case awaitsSnapshot(c.pipeline, 'I'):
+	switch status {
+	case 'I':
 		_, err := askSnapshot(c)
 		return err
-	case awaitsSnapshot(c.pipeline, 'T'):
+	case 'T':
 		_, err := within(c, func() (*own, error) { return askSnapshot(c) })
 		return err
 	}

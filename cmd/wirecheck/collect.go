@@ -89,6 +89,7 @@ func newCollectCommand(c *common) *cobra.Command {
 			if err := errors.Join(checkPublish(f.from, f.fleet), f.unit.check(), checkLeast(f.config.MinCoverage), f.checkParts()); err != nil {
 				return err
 			}
+			c.endWithin(fleetPatience)
 			f.config.Unit, f.config.Possible, f.config.LogLevel = f.unit.unit, f.unit.possible, c.logLevel
 			if f.part.parts > 0 {
 				return f.runPart(cmd.Context(), c)

@@ -47,10 +47,9 @@ func (g *gathering) run(ctx context.Context, untilEnd bool) error {
 	if err := g.Read(ctx, untilEnd, g.take, g.look); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
 	g.next, g.saved = time.Time{}, time.Time{}
 	g.behind(time.Time{})
-	return g.look(ctx)
+	return stream.Lastly(ctx, g.look)
 }
 
 // behind says which part holds the others up, if one has since a time: what they found later is not judged.

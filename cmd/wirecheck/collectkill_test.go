@@ -69,7 +69,8 @@ func TestCollectServerKilled(t *testing.T) {
 					t.Errorf("who proves nothing: exit status %d, %s", status, said)
 				}
 			}
-			p := startProgram(t, "collect", "--from", f.where)
+			told := filepath.Join(t.TempDir(), "told")
+			p := startProgram(t, "collect", "--from", f.where, "--stream", told)
 			p.until(t, "it collects", func() bool { return strings.Contains(p.stderr.String(), "collecting") })
 			publishInTurn(t, w, f)
 			for i, in := range list {
@@ -89,6 +90,7 @@ func TestCollectServerKilled(t *testing.T) {
 				t.Errorf("%d findings (-one +several):\n%s", len(got), diff)
 			}
 			p.until(t, "the server is there again", func() bool { return strings.Contains(p.stderr.String(), "NATS is there again") })
+			tells(t, p, told, len(want))
 			if status := p.end(t); status != int(exitFound) || strings.Contains(p.stderr.String(), `"run":`) || strings.Contains(p.stderr.String(), "s3cret") {
 				t.Errorf("exit status %d, or something is missing, or a secret is told:\n%s", status, p.stderr.String())
 			}
@@ -116,6 +118,15 @@ func across(t *testing.T, w *world, steps string, targets ...shop.Target) {
 	s.close()
 }
 
+// tells waits until a collector has written so many findings to the file of --stream.
+func tells(t *testing.T, p *program, file string, n int) {
+	t.Helper()
+	p.until(t, fmt.Sprint(n, " findings"), func() bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Count(string(text), "\n") == n
+	})
+}
+
 // TestCollectProxyKilled: a proxy is killed in the middle of transactions, and with it the NATS server that it has; another process has the server then,
 // and another proxy takes its place. Of the transactions in the middle nothing is found. What came before and what comes behind is.
 func TestCollectProxyKilled(t *testing.T) {
@@ -128,10 +139,7 @@ func TestCollectProxyKilled(t *testing.T) {
 	c := startProgram(t, "collect", "--from", where, "--stream", told)
 	finds := func(n int) {
 		t.Helper()
-		c.until(t, fmt.Sprint(n, " findings"), func() bool {
-			text, err := os.ReadFile(told)
-			return err == nil && strings.Count(string(text), "\n") == n
-		})
+		tells(t, c, told, n)
 	}
 	lost := named(t, "P4")[0].steps
 	across(t, w, lost, at1, at2)

@@ -50,6 +50,10 @@ func newCommon(stdout, stderr io.Writer) *common {
 // labPatience is for commands that have databases to remove, on a busy machine.
 const labPatience = 30 * time.Second
 
+// fleetPatience is for commands that wait for NATS, up to 5 seconds for an answer: to what they are at, that a finding and the position are written down, and
+// that warnings are heard.
+const fleetPatience = 20 * time.Second
+
 // endWithin bounds the time that the command takes to end after a signal.
 func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 

@@ -134,7 +134,6 @@ func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
 		}
 		waitAgain(ctx, err)
 	}
-	ended := context.WithoutCancel(ctx)
 	if untilEnd {
 		for _, d := range c.seq.finish() {
 			if err := c.deliver(d); err != nil {
@@ -142,7 +141,22 @@ func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
 			}
 		}
 	}
-	return c.save(ended)
+	return Lastly(ctx, c.save)
+}
+
+// lastTries is how long a collector that ends tries to write down what it knows, where the server is away just then.
+const lastTries = 5 * time.Second
+
+// Lastly does what is left to do when ctx has ended, and tries it again for a while if it fails.
+func Lastly(ctx context.Context, do func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
+	for begun := time.Now(); ; {
+		err := do(ctx)
+		if err == nil || time.Since(begun) > lastTries {
+			return err
+		}
+		waitAgain(ctx, err)
+	}
 }
 
 // follow reads until something is wrong, or the message with the last number was read; 0: there is none.
@@ -157,10 +171,12 @@ func (c *Collector) follow(ctx context.Context, last uint64) error {
 }
 
 // follow gives the messages of a stream behind one of them, in order, while more says so, until something is wrong or ctx ends. After each message, and
-// at least each second, it calls idle, which hears whether there was none.
+// at least each second, it calls idle, which hears whether there was none. What it waits for ends with ctx: the ordered consumer of the library makes its
+// consumer anew by itself, without regard to ctx, and waits up to 10 seconds for each answer of a server that was killed.
 func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint64, more func() bool, message func(jetstream.Msg) error, idle func(none bool) error) error {
-	consumer, err := b.JetStream().OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
+	consumer, err := b.JetStream().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: behind + 1,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
 		return err
@@ -170,21 +186,27 @@ func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint
 		return err
 	}
 	defer messages.Stop()
-	for more() {
+	for n := uint64(1); more(); {
 		msg, err := messages.Next(jetstream.NextMaxWait(saveEvery))
 		none := errors.Is(err, nats.ErrTimeout)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case none:
-		case err != nil:
-			return err
-		default:
-			if err := message(msg); err != nil {
-				return err
+		case none: // there is none, or the consumer ended with its server
+			_, err = consumer.Info(ctx)
+		case err == nil:
+			var meta *jetstream.MsgMetadata
+			if meta, err = msg.Metadata(); err == nil && meta.Sequence.Consumer != n {
+				err = errors.New("messages went to a connection that was lost")
+			}
+			if n++; err == nil {
+				err = message(msg)
 			}
 		}
-		if err := idle(none); err != nil {
+		if err == nil {
+			err = idle(none)
+		}
+		if err != nil {
 			return err
 		}
 	}

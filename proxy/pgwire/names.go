@@ -49,12 +49,13 @@ func (p *prepared) again() bool { return p.extended() || p != nil && p.question 
 
 // portal is a statement bound to its parameters.
 type portal struct {
-	stmt  *prepared
-	plan  *rewrite.Plan
-	bound *bound
-	seq   uint64
-	first *entry // the Execute that opened it
-	run   bool   // it was executed, and its statement returns no rows: it cannot be executed again
+	stmt   *prepared
+	plan   *rewrite.Plan
+	bound  *bound
+	seq    uint64
+	looked uint64 // tick before its Bind was sent
+	first  *entry // the Execute that opened it
+	run    bool   // it was executed, and its statement returns no rows: it cannot be executed again
 }
 
 // undo takes back what a message would have done to a name if the server had not refused or ignored it.
@@ -120,7 +121,7 @@ func (n *names) sent(e *entry) {
 		if n.portals[e.name] == nil && len(n.portals) >= maxPortals && e.plan.Hidden == 0 {
 			return // the session is not observed any more, see pipeline.send
 		}
-		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, bound: e.bound, seq: e.seq}
+		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, bound: e.bound, seq: e.seq, looked: e.looked}
 	case closing:
 		e.undo = undo{kind: e.kind, name: e.name, stmt: n.statements[e.name], port: n.portals[e.name]}
 		switch e.kind {
@@ -164,7 +165,7 @@ func (n *names) executed(e *entry) {
 		}
 		return
 	}
-	e.plan, e.client, e.script, e.bound, e.spent = p.plan, p.stmt.client, p.stmt.script, p.bound, p.run
+	e.plan, e.client, e.script, e.bound, e.spent, e.looked = p.plan, p.stmt.client, p.stmt.script, p.bound, p.run, p.looked
 	p.run = p.plan.NoRows
 	if c := n.fetched(e.plan); c != nil && e.plan.Hidden == c.declared.Rows.Hidden {
 		e.plan, e.fetched = c.rows(), c

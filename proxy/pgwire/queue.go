@@ -40,6 +40,7 @@ type entry struct {
 	columns *columns          // simpleQuery: those of the answer at hand, where requests are told apart
 	first   *entry            // execute: the one that opened the portal; nil: this one does
 	fetched *cursor           // execute: the cursor of whose rows it fetches
+	looked  uint64            // bind, execute: the tick before the Bind was sent
 	spent   bool              // execute: of a portal that cannot be executed again
 	last    bool              // its ReadyForQuery ends the session's turn, see turn
 	own     *own

@@ -89,10 +89,24 @@ func (r *recording) sent(e *entry, n *names) {
 			if c := n.fetched(plan); c != nil && e.request == simpleQuery {
 				opener = c.ticket
 			}
-			tk := r.tracker.Continuing(opener, plan)
+			tk := r.tracker.Continuing(opener, plan, e.looked)
 			r.tracker.From(tk, e.client, e.bound.params)
 			e.tickets = append(e.tickets, tk)
 		}
+	}
+}
+
+// looks notes a message for which the server may take a snapshot before it executes a statement, or ends a transaction that no BEGIN made.
+func (r *recording) looks(e *entry) {
+	defer r.recovered()
+	if r.tracker == nil {
+		return
+	}
+	switch e.request {
+	case parse, bind, describe, ownQuery:
+		e.looked = r.tracker.Looking()
+	case syncing:
+		r.tracker.Synced()
 	}
 }
 

@@ -21,14 +21,20 @@ type view struct {
 	part     product.Participation
 }
 
-// sent notes a statement of the transaction.
-func (v *view) sent(tk *Ticket) {
+// sent notes a statement of the transaction. implicit says that no BEGIN made it.
+func (v *view) sent(tk *Ticket, implicit bool) {
 	v.last = tk.from
 	if tk.plan.Verb == "set" {
 		// SET TRANSACTION SNAPSHOT (PostgreSQL): what it sees is older than the transaction.
 		v.imported = v.imported || strings.Contains(strings.ToUpper(tk.plan.Text), "SNAPSHOT")
 	} else if v.first == 0 {
-		v.first = tk.from
+		looked := tk.looks.transaction
+		if implicit {
+			looked = tk.looks.batch
+		}
+		if v.first = tk.from; looked != 0 {
+			v.first = min(v.first, looked)
+		}
 	}
 }
 
@@ -91,7 +97,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
-		if a.Within && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		if (a.Within || a.Lacked) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -110,12 +116,12 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		}
 		a = settled(a)
 		a.Where = a.Where.WithLists(r.lists)
-		none := r.none || a.Within // NOT EXISTS was true
+		none := r.none || a.Within || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"

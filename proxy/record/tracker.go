@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -42,6 +43,7 @@ type Tracker struct {
 	level     string // of the session's next transactions
 	nextLevel string // of the very next one only (MySQL family)
 	txn       *txn   // open, or nil
+	looks     looks
 	flying    int    // tickets sent, not yet done or dropped
 	commits   int    // of these, statements that may commit something
 	pending   []late // ended transactions whose writes come with the session's log
@@ -100,6 +102,7 @@ type Ticket struct {
 	txn    *txn
 	n      int
 	set    bool    // txn and n are known
+	looks  looks   // before it was sent
 	origin *origin // nil: nothing is known of its request
 	opened bool    // its answer has begun
 	// What was recorded of it, for those that fetch more of its rows.
@@ -154,12 +157,37 @@ func LevelOf(t *Tracker) string {
 func (t *Tracker) InTransaction() bool { return t.txn != nil }
 
 // Sending announces a statement right before its bytes go to the server.
-func (t *Tracker) Sending(p *rewrite.Plan) *Ticket { return t.Continuing(nil, p) }
+func (t *Tracker) Sending(p *rewrite.Plan) *Ticket { return t.Continuing(nil, p, 0) }
+
+// looks are ticks before the server may have taken a snapshot for what it executes later; 0: it has not.
+type looks struct {
+	transaction uint64 // since the last message that begins or ends a transaction
+	batch       uint64 // since the last one that ends a transaction that no BEGIN made
+}
+
+// Looking announces a message for which the server may take a snapshot though it executes nothing yet (PostgreSQL: Parse, Bind and Describe, see
+// exec_parse_message, exec_bind_message and RevalidateCachedQuery in its sources): at REPEATABLE READ the first one is that of the transaction, and what
+// a SELECT sees is settled by its Bind. It gives the tick.
+func (t *Tracker) Looking() uint64 {
+	now := t.rec.Tick()
+	t.looks.transaction, t.looks.batch = cmp.Or(t.looks.transaction, now), cmp.Or(t.looks.batch, now)
+	return now
+}
+
+// Synced announces a message that ends a transaction which no BEGIN made (PostgreSQL: Sync).
+func (t *Tracker) Synced() { t.looks.batch = 0 }
 
 // Continuing announces, as Sending does, a request that fetches more rows of the statement that an earlier request began, which may be nil. The
-// rows are that statement's, unless the server has skipped it or its transaction has ended.
-func (t *Tracker) Continuing(first *Ticket, p *rewrite.Plan) *Ticket {
-	tk := &Ticket{plan: p, from: t.rec.Tick(), continues: first}
+// rows are that statement's, unless the server has skipped it or its transaction has ended. looked is what Looking gave for the message that settled what
+// the statement sees; 0: this one does.
+func (t *Tracker) Continuing(first *Ticket, p *rewrite.Plan, looked uint64) *Ticket {
+	tk := &Ticket{plan: p, from: looked, continues: first, looks: t.looks}
+	if looked == 0 {
+		tk.from = t.rec.Tick()
+	}
+	if !inside(p) {
+		t.looks.transaction = 0
+	}
 	if t.flying == 0 {
 		t.place(tk)
 	}
@@ -210,7 +238,7 @@ func (t *Tracker) place(tk *Ticket) {
 	}
 	t.txn.n++
 	tk.n = t.txn.n
-	t.txn.seen.sent(tk)
+	t.txn.seen.sent(tk, t.txn.implicit)
 	if touches(tk.plan) {
 		t.begin(t.txn)
 	}

@@ -707,6 +707,54 @@ var joins = []form{
 		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"free rooms by NOT EXISTS", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"free rooms by NOT EXISTS, another room behind LIMIT", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"free rooms by NOT EXISTS, for another guest", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'eve')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'eve')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"free rooms as Django excludes", `1 SELECT room.id, room.floor FROM room WHERE (room.floor = 3 AND NOT (EXISTS (SELECT 1 AS a FROM booking U1 WHERE (U1.guest = 'ann' AND U1.room = (room.id)) LIMIT 1)))
+		2 SELECT room.id, room.floor FROM room WHERE (room.floor = 3 AND NOT (EXISTS (SELECT 1 AS a FROM booking U1 WHERE (U1.guest = 'ann' AND U1.room = (room.id)) LIMIT 1)))
+		1 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"free rooms by NOT IN", `1 SELECT * FROM room WHERE floor = 3 AND id NOT IN (SELECT room FROM booking WHERE guest = 'ann') ORDER BY id LIMIT 1
+		2 SELECT * FROM room WHERE floor = 3 AND id NOT IN (SELECT room FROM booking WHERE guest = 'ann') ORDER BY id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"free rooms by NOT IN, and there is none", `1 SELECT * FROM room WHERE floor = 9 AND id NOT IN (SELECT room FROM booking WHERE guest = 'ann') ORDER BY id LIMIT 1
+		2 SELECT * FROM room WHERE floor = 9 AND id NOT IN (SELECT room FROM booking WHERE guest = 'ann') ORDER BY id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"free rooms by a left join", `1 SELECT room.* FROM room LEFT OUTER JOIN booking ON booking.room = room.id AND booking.guest = 'ann' WHERE room.floor = 3 AND booking.id IS NULL ORDER BY room.id ASC LIMIT 1
+		2 SELECT room.* FROM room LEFT OUTER JOIN booking ON booking.room = room.id AND booking.guest = 'ann' WHERE room.floor = 3 AND booking.id IS NULL ORDER BY room.id ASC LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a left join whose row may have NULL", `1 SELECT room.* FROM room LEFT OUTER JOIN booking ON booking.room = room.id WHERE room.id = 5 AND booking.hour IS NULL
+		2 SELECT room.* FROM room LEFT OUTER JOIN booking ON booking.room = room.id WHERE room.id = 5 AND booking.hour IS NULL
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 5, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"a room moves to the floor", `1 SELECT count(*) FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3
 		2 UPDATE room SET floor = 3 WHERE id = 5
 		2 COMMIT
@@ -976,7 +1024,9 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT DISTINCT d.i FROM (SELECT r.id AS i, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v = $1) d ORDER BY i LIMIT 3",
 				"SELECT count(*) FROM r JOIN q ON q.v = r.v WHERE r.id <> $1", "SELECT EXISTS (SELECT 1 FROM r, q WHERE q.id = r.v AND q.v <> $1)", "SELECT count(*) AS n FROM r JOIN s ON s.id = r.v JOIN q ON q.v = r.v WHERE s.n > $1",
 				"SELECT r.id, q.id AS q FROM r JOIN q ON q.v = r.v WHERE r.id <> $1 ORDER BY r.id", "SELECT 1 AS one FROM r, q WHERE q.id = r.v AND q.v <> $1 LIMIT 1",
-				"UPDATE q SET v = $1 WHERE id = 1"}[rng.IntN(14)]
+				"SELECT r.id, r.tag FROM r WHERE r.v <> $1 AND NOT EXISTS (SELECT 1 FROM q WHERE q.v = r.id AND q.id < 50) ORDER BY r.id LIMIT 1", "SELECT id, tag FROM r WHERE id NOT IN (SELECT v FROM q WHERE id <> 7) AND v <> $1",
+				"SELECT r.id, r.tag FROM r LEFT JOIN q ON q.v = r.id WHERE q.id IS NULL AND r.v <> $1 ORDER BY r.id LIMIT 2", fmt.Sprintf("INSERT INTO q (id, v) VALUES (%d, $1)", 100*txn+10*len(p)),
+				"UPDATE q SET v = $1 WHERE id = 1"}[rng.IntN(18)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {

@@ -34,6 +34,9 @@ type Ask struct {
 	// Within says that the condition is that of a subquery of a write, which is certainly evaluated where the statement has rows in its answer or changes
 	// some, and tells nothing where it does not. On products with locks, levels above READ COMMITTED show it what is current.
 	Within bool
+	// Lacked says that the condition is one for which there was no row beside those of the answer: their keys are the list in it. Without rows in its
+	// answer the statement tells nothing of it.
+	Lacked bool
 	// Searched says that the server certainly looks for rows, see Looks.
 	Searched bool
 	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).

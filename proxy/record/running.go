@@ -37,9 +37,10 @@ type Running struct {
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.mark = len(r.accesses)
-	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && n >= 0 {
+	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && p.Lacking == 0 && n >= 0 {
 		r.lists = rewrite.ReadLists(hidden[n:])
 	}
+	r.lacking(p, hidden)
 	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) || p.IsBlank(hidden) {
 		return err
@@ -58,6 +59,22 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.accesses = list
 	return err
 }
+
+// lacking keeps the value that a row tells for the list of what the rows of the answer lack (rewrite.Plan.Lacking), of so many rows.
+func (r *Running) lacking(p *rewrite.Plan, hidden [][]byte) {
+	if p.Lacking == 0 || p.Lacking > len(hidden) || hidden[p.Lacking-1] == nil {
+		return
+	}
+	if r.lists == nil {
+		r.lists = make([][]condition.Value, 1)
+	}
+	if v := string(hidden[p.Lacking-1]); len(r.lists[0]) < maxLacking {
+		r.lists[0] = append(r.lists[0], &v)
+	}
+}
+
+// maxLacking bounds the list, in rows.
+const maxLacking = 200
 
 // keep keeps what foreign keys delete with a row.
 func (r *Running) keep(c rewrite.Cascaded) {

@@ -218,7 +218,9 @@ func (j *joining) asks() string {
 			return why
 		}
 	}
-	j.tellLists()
+	if tellLists(s, j.lists) {
+		s.copies = true
+	}
 	return ""
 }
 
@@ -256,8 +258,11 @@ func (j *joining) apart() bool {
 func (j *joining) tied(i int, listed bool) (list []condition.Condition) {
 	for _, p := range rewrite.Parts(len(j.tables), i, j.ties) {
 		c := condition.Unknown("tables that no single column joins")
-		if p.Tie != nil && listed {
+		switch {
+		case p.Tie != nil && listed:
 			c = j.in(p.Tie, p.Members)
+		case p.Tie != nil:
+			c = condition.Unknown("a join whose rows are not listed")
 		}
 		list = append(list, c)
 	}
@@ -322,22 +327,22 @@ func (j *joining) column(table int, name string) string {
 	return mysqlsyntax.Quote(j.tables[table].alias) + "." + mysqlsyntax.Quote(name)
 }
 
-// tellLists puts the lists behind the hidden columns of the statement's select list, if there are some.
-func (j *joining) tellLists() {
-	s, lists := j.s, j.lists
+// tellLists puts columns with lists behind the hidden columns of the statement's select list, if there are some.
+func tellLists(s *planner, lists []string) bool {
 	at := s.selectListEnd()
 	if at < 0 {
 		at = s.bareListEnd()
 	}
 	i := slices.IndexFunc(s.edits, func(e edit) bool { return e.at >= at && strings.HasPrefix(e.check, ",wc_probe") })
 	if at < 0 || i < 0 || len(lists) == 0 || s.plan.Hidden == 0 || s.edits[i].at != at && s.edits[i].at != fromBehind(s.text, at) {
-		return
+		return false
 	}
 	e := &s.edits[i]
 	behind := e.add[len(strings.TrimRight(e.add, " ")):]
 	e.add = strings.TrimRight(e.add, " ") + "," + strings.Join(lists, ",") + behind
 	e.check = strings.Repeat(",wc_probe", len(lists)) + e.check
-	s.plan.Hidden, s.plan.Lists, s.copies = s.plan.Hidden+len(lists), len(lists), true
+	s.plan.Hidden, s.plan.Lists = s.plan.Hidden+len(lists), len(lists)
+	return true
 }
 
 // textsOf notes the texts of the conditions that AND joins behind the token WHERE or ON, each of them proven by reading it alone.

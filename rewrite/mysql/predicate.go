@@ -40,6 +40,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	if j := joiningOf(s, n); j != nil {
 		return j.asks()
 	}
+	askedByLacking(s, n)
 	var ask rewrite.Ask
 	if inner := existence(n); inner != nil {
 		n, ask.Exists = inner, true
@@ -278,7 +279,7 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 	var tokens []int
 	depth := t.Tokens[first].Depth
 	for i := first + 1; i < len(t.Tokens) && t.Tokens[i].Depth >= depth; i++ {
-		if t.Tokens[i].Depth == depth && t.Is(i, "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") {
+		if t.Tokens[i].Depth == depth && t.Is(i, "WHERE", "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") {
 			break
 		}
 		switch t.Tokens[i].Kind {

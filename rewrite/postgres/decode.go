@@ -43,6 +43,7 @@ type part struct {
 	scan    []part                                                     // of a scan: its tables
 	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
 	cascade bool                                                       // what foreign keys delete, see cascade.go
+	lacking bool                                                       // see rewrite.Plan.Lacking
 	image   []string
 	was     bool
 	horizon uint32
@@ -66,8 +67,8 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 			if i == 1 {
 				first = len(out)
 			}
-			if p.cascade {
-				continue // see rewrite.Plan.Cascades
+			if p.cascade || p.lacking {
+				continue // see rewrite.Plan.Cascades and Lacking
 			}
 			if p.image != nil {
 				if err := p.imaged(out[before:first], text); err != nil {

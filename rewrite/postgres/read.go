@@ -113,6 +113,10 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		for _, src := range list {
 			add = append(add, x.ask(src, history.OpRead, false))
 		}
+		if key := askedByLacking(x, s); key != "" {
+			add = append(add, x.hidden(part{lacking: true}, key))
+			x.plan.Lacking = len(x.parts)
+		}
 	}
 	x.facts = len(list) + x.idle
 	var outside []scan

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+	"wirecheck/statement/pgsyntax"
+)
+
+// A query for rows that lack rows of another table, as for the rooms that are free at 9, asks something of the other table, too:
+//
+//	SELECT * FROM room r WHERE NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.hour = 9)
+//	SELECT * FROM room WHERE id NOT IN (SELECT room FROM booking WHERE hour = 9)
+//	SELECT r.* FROM room r LEFT JOIN booking b ON b.room = r.id AND b.hour = 9 WHERE b.id IS NULL
+//
+// For each row of the answer there was no row of booking with hour = 9 and that room. A hidden column tells which rooms these are. What the answer does
+// not have, by LIMIT or otherwise, tells nothing.
+
+// lacking is such a query: the table whose rows are in the answer, and its primary key.
+type lacking struct {
+	source
+	rv  *pg.RangeVar
+	key *rewrite.Attribute
+}
+
+// askedByLacking notes what a query asks of tables of which the rows of its answer have none, and gives the hidden column that tells the key of a row;
+// empty if there are none.
+func askedByLacking(x *planner, s *pg.SelectStmt) string {
+	one, doubt := x.aggregates(s)
+	if one || doubt != "" || len(s.FromClause) != 1 || len(s.DistinctClause) > 0 || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.LockingClause) > 0 ||
+		s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || !x.native || len(x.inside) > 0 {
+		return ""
+	}
+	j := s.FromClause[0].GetJoinExpr()
+	l := lacking{rv: s.FromClause[0].GetRangeVar()}
+	if j != nil {
+		if j.Jointype != pg.JoinType_JOIN_LEFT || j.IsNatural || len(j.UsingClause) > 0 || j.Alias != nil {
+			return ""
+		}
+		l.rv = j.Larg.GetRangeVar()
+	}
+	if l.rv == nil || !x.watched(l.rv) {
+		return ""
+	}
+	l.rel, _ = x.resolve(l.rv)
+	if l.ref = refName(l.rv); l.rel == nil || l.rel.Kind != "table" || unreadable(l.rel) != "" || len(l.rel.Key) != 1 || len(l.rv.GetAlias().GetColnames()) > 0 {
+		return ""
+	}
+	if l.key = l.rel.Attribute(l.rel.Key[0]); l.key == nil || kindOf(l.key) != condition.UUID && !strings.HasPrefix(l.key.Type, "int") {
+		return ""
+	}
+	asked := len(x.plan.Asks)
+	for _, n := range conjuncts(s.WhereClause) {
+		switch not := n.GetBoolExpr(); {
+		case j != nil && n.GetNullTest().GetNulltesttype() == pg.NullTestType_IS_NULL:
+			l.joined(x, j, n.GetNullTest().Arg)
+		case not.GetBoolop() == pg.BoolExprType_NOT_EXPR:
+			l.within(x, not.Args[0].GetSubLink())
+		}
+	}
+	if len(x.plan.Asks) == asked {
+		return ""
+	}
+	return pgsyntax.Quote(l.ref) + "." + pgsyntax.Quote(l.key.Name) + "::pg_catalog.text"
+}
+
+// joined looks at the condition that a column of the table at the right of a left join is NULL.
+func (l *lacking) joined(x *planner, j *pg.JoinExpr, null *pg.Node) {
+	rv := j.Rarg.GetRangeVar()
+	if rv == nil {
+		return
+	}
+	if rel, _ := x.resolve(rv); rel != nil {
+		name, _ := comparedColumn(null, rel, refName(rv))
+		if tie, own := l.ties(rv, rel, conjuncts(j.Quals)); name != "" && (name == tie || slices.Contains(rel.Key, name)) {
+			l.ask(x, rv, tie, own)
+		}
+	}
+}
+
+// within looks at the subquery of NOT EXISTS or NOT IN.
+func (l *lacking) within(x *planner, link *pg.SubLink) {
+	q := link.GetSubselect().GetSelectStmt()
+	if q == nil {
+		return
+	}
+	exists := link.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK
+	limit := q.LimitCount
+	if c := limit.GetAConst(); exists && c.GetIval().GetIval() > 0 { // Django says LIMIT 1
+		limit = nil
+	}
+	if limit != nil || q.LimitOffset != nil || len(q.FromClause) != 1 || q.FromClause[0].GetRangeVar() == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil ||
+		q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || len(q.TargetList) > 1 {
+		return
+	}
+	if one, doubt := x.aggregates(q); one || doubt != "" {
+		return
+	}
+	rv, list := q.FromClause[0].GetRangeVar(), conjuncts(q.WhereClause)
+	rel, _ := x.resolve(rv)
+	switch {
+	case rel == nil:
+	case exists:
+		tie, own := l.ties(rv, rel, list)
+		l.ask(x, rv, tie, own)
+	case link.SubLinkType == pg.SubLinkType_ANY_SUBLINK && len(link.OperName) == 0 && len(q.TargetList) == 1:
+		f := link.Testexpr.GetColumnRef()
+		if name, _ := comparedColumn(q.TargetList[0].GetResTarget().GetVal(), rel, refName(rv)); f != nil && x.columnOf(f, l.rv) && f.Fields[len(f.Fields)-1].GetString_().GetSval() == l.key.Name {
+			l.ask(x, rv, name, list)
+		}
+	}
+}
+
+// ties finds among conditions the one that says that a column of the other table is the key, and gives this column and the other conditions.
+func (l *lacking) ties(rv *pg.RangeVar, rel *rewrite.Relation, list []*pg.Node) (tie string, own []*pg.Node) {
+	for _, n := range list {
+		if name := l.tied(n, rel, refName(rv)); name != "" && tie == "" {
+			tie = name
+			continue
+		}
+		own = append(own, n)
+	}
+	return tie, own
+}
+
+// ask notes that for none of the keys there was a row of a table whose column tie is the key, and for which all of the conditions hold.
+func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node) {
+	rel, _ := x.resolve(rv)
+	column := rel.Attribute(tie)
+	if column == nil || refName(rv) == l.ref || rel.RelationName == l.rel.RelationName || !x.watched(rv) || x.ctes[rv.Relname] != nil || !rv.Inh ||
+		kindOf(column) != kindOf(l.key) || strings.HasPrefix(column.Type, "int") != strings.HasPrefix(l.key.Type, "int") {
+		return
+	}
+	var where *pg.Node
+	if len(own) > 0 {
+		where = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, own, -1)
+	}
+	before := x.plan.Unread
+	x.asked(rv, where, rewrite.Ask{Lacked: true, Where: condition.Listed(kindOf(l.key), tie, 0)})
+	x.plan.Unread = before
+}
+
+// tied gives the column of rel that a condition says to be equal to the key; empty if it does not.
+func (l *lacking) tied(n *pg.Node, rel *rewrite.Relation, ref string) string {
+	e := n.GetAExpr()
+	if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 || pgsyntax.LastName(e.Name) != "=" {
+		return ""
+	}
+	for _, side := range [][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {
+		f := side[1].GetColumnRef().GetFields()
+		name, _ := comparedColumn(side[0], rel, ref)
+		bare := len(f) == 1 && rel.Attribute(l.key.Name) == nil // else it is that table's
+		if name != "" && (bare || len(f) == 2 && f[0].GetString_().GetSval() == l.ref) && f[len(f)-1].GetString_().GetSval() == l.key.Name {
+			return name
+		}
+	}
+	return ""
+}

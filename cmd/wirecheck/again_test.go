@@ -57,6 +57,7 @@ var recordedAnomalies = []struct {
 // of the same rows in between. Each finding of check names the command that shows it again. What that prints is a scenario in which wirecheck run
 // finds the same anomaly. Without the dump, of a history and of an unknown id it says what is missing.
 func TestShownAgain(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

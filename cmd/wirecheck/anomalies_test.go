@@ -208,6 +208,7 @@ var interleavings = []interleaving{
 // TestAnomaliesThroughTheProxy plays each interleaving at each level that the products offer. What a product lets
 // through must be reported under its name, to the client too; what it prevents must not be.
 func TestAnomaliesThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	levels := map[string][]string{
 		"postgres": {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"},
 		"mariadb":  {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"},

@@ -51,6 +51,7 @@ func lose(t *testing.T, ctx context.Context, th *through) string {
 // TestAskedPostgreSQL: pgx asks in each of its modes, and prepares, describes and executes by itself; a statement that was prepared before there
 // was a finding tells of it.
 func TestAskedPostgreSQL(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres", "CREATE TABLE coupon (id INT PRIMARY KEY, n INT)")
 	w.run(t, "INSERT INTO coupon VALUES (1, 5)")
 	th := w.observe(t)
@@ -176,6 +177,7 @@ func askWithPgbench(t *testing.T, ctx context.Context, th *through, id string) {
 
 // TestAskedMySQL: go-sql-driver asks by prepared statements, which it executes for several findings.
 func TestAskedMySQL(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE coupon (id INT PRIMARY KEY, n INT)")
 	w.run(t, "INSERT INTO coupon VALUES (1, 5)")
 	th := w.observe(t)

@@ -136,6 +136,7 @@ func TestCheckStatus(t *testing.T) {
 
 // TestCheckStale: a read of a version that was replaced thousands of transactions ago is found, from a file and from a pipe.
 func TestCheckStale(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString("s1 session postgres \"15.4\"\ns1 t1 begin \"serializable\"\nt1 w x 0>1, w y 0>1\nt1 commit\n")
 	last := 10_002

@@ -132,6 +132,7 @@ func spreadOut(t *testing.T, levels []string, judged func(t *testing.T, f *fleet
 
 // TestCollectAnomalies: one collector reports of three proxies what one proxy reports.
 func TestCollectAnomalies(t *testing.T) {
+	t.Parallel()
 	spreadOut(t, []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) {
 		return f.collected(t), ""
 	})
@@ -152,6 +153,7 @@ func lostUpdates(t *testing.T, name string) (*world, *fleetOf, interleaving) {
 
 // TestCollectAgain: a second collector has the findings of the first one in its list, and does not count them once more. What is new it counts.
 func TestCollectAgain(t *testing.T) {
+	t.Parallel()
 	w, f, lost := lostUpdates(t, "again")
 	for i, want := range []int{1, 1, 2, 2} {
 		if i%2 == 0 {
@@ -168,6 +170,7 @@ func TestCollectAgain(t *testing.T) {
 // TestCollectKilled: a collector is killed as soon as it has told a finding. The next one has it in its list once, and counts it once; and finds what came
 // meanwhile.
 func TestCollectKilled(t *testing.T) {
+	t.Parallel()
 	w, f, lost := lostUpdates(t, "killed")
 	for want := 1; want <= 3; want++ {
 		told := filepath.Join(t.TempDir(), "told")
@@ -223,6 +226,7 @@ func (in interleaving) spread(t *testing.T, w *world, level string, proxies int)
 
 // TestCollectQuiet: pgbench at SERIALIZABLE through three proxies at once has no anomaly.
 func TestCollectQuiet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres")
 	w.clock = time.Now
 	tool(t, pgEnv(w.direct), "pgbench", "-i", "-q", "-s", "1")

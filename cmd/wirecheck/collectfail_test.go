@@ -71,6 +71,7 @@ func spread(t *testing.T, w *world, list []interleaving) {
 // TestCollectPartition: for a while no byte passes between NATS and every other proxy, or between NATS and the collector; the connections stay. The
 // sessions go on meanwhile. Afterwards all is found as by one proxy, nothing is missing, and nothing is told twice.
 func TestCollectPartition(t *testing.T) {
+	t.Parallel()
 	for _, of := range []string{"proxy", "collector"} {
 		t.Run(of, func(t *testing.T) {
 			w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")

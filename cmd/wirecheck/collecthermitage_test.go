@@ -16,6 +16,7 @@ import (
 
 // TestCollectHermitage: of the Hermitage scenarios that are not among the interleavings, too, several proxies find what one finds.
 func TestCollectHermitage(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
 		w.clock = time.Now

@@ -190,6 +190,7 @@ func inHoles(t *testing.T, engine string) (*fleetOf, map[string][]*nats.Msg) {
 // TestCollectHoles: whatever is missing of what proxies published, down to single events in the middle of transactions, what is found did happen: the same
 // transactions have the same anomaly where nothing is missing, with the same id if all its statements are told.
 func TestCollectHoles(t *testing.T) {
+	t.Parallel()
 	whole, untold, most := 0, 0, 0
 	for _, engine := range []string{"mariadb", "postgres"} {
 		_, runs := inHoles(t, engine)
@@ -242,6 +243,7 @@ func withHoles(t *testing.T, rnd *rand.Rand, events map[string][][]byte) []oracl
 // TestCollectPartsHoles: with events missing as in TestCollectHoles, what two parts and the collector behind them find did happen, and is what one collector
 // finds, where its statements were captured. What a third transaction says of those in a hole, the parts do not use. They say how many events are lost.
 func TestCollectPartsHoles(t *testing.T) {
+	t.Parallel()
 	f, runs := inHoles(t, "mariadb")
 	all := whatHappened(t, runs)
 	n := 0

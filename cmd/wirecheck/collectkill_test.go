@@ -130,6 +130,7 @@ func tells(t *testing.T, p *program, file string, n int) {
 // TestCollectProxyKilled: a proxy is killed in the middle of transactions, and with it the NATS server that it has; another process has the server then,
 // and another proxy takes its place. Of the transactions in the middle nothing is found. What came before and what comes behind is.
 func TestCollectProxyKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)", "CREATE TABLE other (id INT PRIMARY KEY, value INT)")
 	w.run(t, "INSERT INTO test VALUES (1, 10), (2, 20)", "INSERT INTO other VALUES (1, 10), (2, 20)")
 	where := "embedded:" + t.TempDir() + "/fleet"
@@ -199,6 +200,7 @@ func titles(findings []oracle.Finding) string {
 // that cannot be, there are holes, which are told, and nothing is found that is not there. Then an id may be another one (see told), so the transactions
 // are compared.
 func TestCollectShuffled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
 	w.clock = time.Now
 	list := repeatable(t)

@@ -33,6 +33,7 @@ func texts(t *testing.T, findings []oracle.Finding) string {
 
 // TestCollectRequests: races between requests whose sessions are at different proxies are told as by one proxy; a write that checks what was read is no race.
 func TestCollectRequests(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		w := newWorld(t, engine, "CREATE TABLE product (id INT PRIMARY KEY, name VARCHAR(20), stock INT, price DECIMAL(8,2), version INT)")
 		for _, tt := range []struct {
@@ -92,6 +93,7 @@ func TestCollectRequests(t *testing.T) {
 
 // TestCollectSysbench: sysbench's read-write mix at SERIALIZABLE through three proxies at once has no anomaly, and collect has seen its transactions.
 func TestCollectSysbench(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb")
 	w.clock = time.Now
 	tool(t, nil, "sysbench", sysbenchArgs(w.direct, "auto", "prepare")...)

@@ -37,12 +37,14 @@ func (f *fleetOf) parted(t *testing.T, parts int) (found []oracle.Finding, said 
 
 // TestCollectParts: two parts and the collector behind them report of three proxies what one proxy reports.
 func TestCollectParts(t *testing.T) {
+	t.Parallel()
 	spreadOut(t, []string{"READ COMMITTED", "SERIALIZABLE"}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) { return f.parted(t, 2) })
 }
 
 // TestCollectPartsKilled: a part and the collector behind the parts are killed, again and again, and a part is started twice. Each finding is in the list
 // once, and is counted as often as it happened.
 func TestCollectPartsKilled(t *testing.T) {
+	t.Parallel()
 	w, f, lost := lostUpdates(t, "parts")
 	start := func(args ...string) *program {
 		p := startProgram(t, append([]string{"collect", "--from", f.where, "--fleet", f.name}, args...)...)
@@ -83,6 +85,7 @@ func TestCollectPartsKilled(t *testing.T) {
 
 // TestCollectPartsMissing: where one part is not at work, nothing is judged, and that is said; when it has been, all is.
 func TestCollectPartsMissing(t *testing.T) {
+	t.Parallel()
 	w, f, lost := lostUpdates(t, "missing")
 	lost.spread(t, w, "REPEATABLE READ", 2)
 	f.published(t)

@@ -12,6 +12,7 @@ import (
 // TestCollectRoom: where NATS may use little of its disk, a stream keeps less than by default. Where there is no room at all, or not for what was asked for, that is
 // said, and what to do.
 func TestCollectRoom(t *testing.T) {
+	t.Parallel()
 	limited := func(size string) (*natsProcess, *fleetOf) {
 		file := filepath.Join(t.TempDir(), "nats.conf")
 		if err := os.WriteFile(file, []byte("jetstream { max_file_store: "+size+" }\n"), 0o600); err != nil {

@@ -146,6 +146,7 @@ var sessionNumber = regexp.MustCompile(`([Ss]ession) \d+`)
 // TestCollectWarns: of an anomaly between two proxies both sessions hear with their next answers, word for word as of one within one proxy, and can ask
 // for its proof. What happens one by one they hear nothing of, and messages that are no warnings change nothing.
 func TestCollectWarns(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		in := newWorld(t, engine, testTable)
 		for name, steps := range map[string]string{"lost update": updateLost, "write skew": writesSkewed} {
@@ -198,6 +199,7 @@ func (w *warned) explains(t *testing.T, ctx context.Context, i int) {
 // TestCollectWarnsOnce: a collector is killed at any moment after the sessions heard. The next one does not warn of the same again; what is new it warns of.
 // So it is with the collector behind two parts.
 func TestCollectWarnsOnce(t *testing.T) {
+	t.Parallel()
 	in := newWorld(t, "postgres", testTable)
 	t.Run("one", func(t *testing.T) { warnsOnce(t, in) })
 	t.Run("parts", func(t *testing.T) { warnsOnce(t, in, "1/2", "2/2") })
@@ -241,6 +243,7 @@ func warnsOnce(t *testing.T, in *world, parts ...string) {
 
 // TestCollectWarnsNobody: a session that has ended and a proxy that is gone are counted, and no error. What is between sessions of one proxy, that proxy told.
 func TestCollectWarnsNobody(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	w := newWarned(t, ctx, newWorld(t, "mariadb", testTable), 2)

@@ -67,6 +67,7 @@ var undone = []interleaving{
 // TestAnomaliesByColumns plays the interleavings against PostgreSQL with capture by columns: the same anomalies must be
 // reported as with native capture.
 func TestAnomaliesByColumns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres")
 	w.capture = rewrite.CaptureColumns
 	w.run(t, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")

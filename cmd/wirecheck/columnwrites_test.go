@@ -134,6 +134,7 @@ var columnWrites = []interleaving{
 
 // TestColumnWrites plays them on real servers: what is said live and of the recorded history is the same.
 func TestColumnWrites(t *testing.T) {
+	t.Parallel()
 	engines := []string{"postgres", "mariadb"}
 	switch {
 	case testserver.IsMySQL():

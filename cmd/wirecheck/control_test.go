@@ -125,6 +125,7 @@ func (w *world) locks() string {
 // TestControlRepeats: the same seed gives the same schedule, whoever connects first; among a few seeds are schedules that
 // lose an update and others that lose none, and the proxy says which.
 func TestControlRepeats(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
@@ -161,6 +162,7 @@ func TestControlRepeats(t *testing.T) {
 
 // TestControlFile: a saved schedule is repeated.
 func TestControlFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
 	cc := control.Options{Schedule: "pct:2", Sessions: 2, Think: time.Minute, Locks: w.locks()}
 	first := w.control(t, cc, 4, increment(1), increment(2))
@@ -177,6 +179,7 @@ func TestControlFile(t *testing.T) {
 
 // TestControlAlike: clients that nothing tells apart are numbered by who came first, and the run is marked.
 func TestControlAlike(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "mariadb", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
 	cc := control.Options{Schedule: "random", Sessions: 2, Think: time.Minute, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(1))
@@ -187,6 +190,7 @@ func TestControlAlike(t *testing.T) {
 
 // TestControlThinking: a client that says nothing stalls nobody, and the run is marked.
 func TestControlThinking(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
 	cc := control.Options{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected; on a busy machine the second one may be late, too

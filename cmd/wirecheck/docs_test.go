@@ -20,6 +20,7 @@ import (
 // TestDocuments executes the commands of README, docs/start and docs/how-to as a reader types them, against private
 // servers, and compares what the terminal shows with the document.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	var files []string
 	for _, pattern := range []string{"../../README.md", "../../docs/start/*.md", "../../docs/how-to/*.md"} {
 		found, err := filepath.Glob(pattern)

@@ -66,6 +66,7 @@ func TestCheckForeign(t *testing.T) {
 
 // TestForeignLevels asks whether foreign histories satisfy levels of the literature.
 func TestForeignLevels(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		text, level   string
 		plain, jepsen exitStatus

@@ -13,6 +13,7 @@ import (
 
 // TestJudgeSuspects: a file, which can be read again, is judged by way of the sieve, and says the same as a pipe, of which the checker keeps everything.
 func TestJudgeSuspects(t *testing.T) {
+	t.Parallel()
 	for _, last := range []string{"r x@5", "r x@3000", "r x@2999", "r x@2997", "opaque now x \"(= number a 1)\""} {
 		var b strings.Builder
 		b.WriteString("s1 session postgres \"15.4\"\ns2 session postgres \"15.4\"\n")

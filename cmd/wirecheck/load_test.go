@@ -71,6 +71,7 @@ func quiet(t *testing.T, got results, transactions int) {
 // TestPgbenchIsQuiet runs pgbench's own script, which is correct at every level: nothing may be reported, no
 // transaction may be missing, no error may occur that does not occur directly.
 func TestPgbenchIsQuiet(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{"simple", "extended", "prepared"} {
 		for _, level := range []string{"read committed", "serializable"} {
 			t.Run(protocol+"/"+level, func(t *testing.T) {
@@ -117,6 +118,7 @@ func sums(t *testing.T, w *world) {
 // TestRacyPgbenchIsReported reads a balance and writes the derived value at READ COMMITTED. The first lost update must
 // be reported while the load runs.
 func TestRacyPgbenchIsReported(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres", "CREATE TABLE stock (id INT PRIMARY KEY, n INT)", "INSERT INTO stock SELECT i, 0 FROM generate_series(1, 5) i")
 	script := filepath.Join(t.TempDir(), "racy.sql")
 	text := `\set id random(1, 5)
@@ -160,6 +162,7 @@ COMMIT;
 
 // TestSysbenchIsQuiet runs sysbench's read-write mix at SERIALIZABLE on MariaDB.
 func TestSysbenchIsQuiet(t *testing.T) {
+	t.Parallel()
 	for _, ps := range []string{"auto", "disable"} {
 		t.Run("prepared="+ps, func(t *testing.T) {
 			w := newWorld(t, "mariadb")

@@ -12,6 +12,7 @@ import (
 // TestPrivate: two users lose an update to one another. In warnings and answers each of them, and who logs in as one of them, sees the other's statements
 // without literals and values; a superuser of PostgreSQL sees all, and so does everybody with --show-others.
 func TestPrivate(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		second := testserver.AppMD5
 		if engine == "mariadb" {

@@ -66,6 +66,7 @@ func do(t *testing.T, c shop.Client, statements ...string) {
 // TestRecordedTrace records a lost update in each protocol. The trace is the owner's alone, shows what was said, and is judged without a
 // server as it was live; recorded in mode pass it is not, and says what to do.
 func TestRecordedTrace(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		for _, mode := range []string{"observe", "pass"} {
 			t.Run(engine+" "+mode, func(t *testing.T) {

@@ -183,6 +183,7 @@ func claim(read, write string) []string {
 
 // TestRequestsLive has the races of an application in autocommit, made to happen on real servers, and the corrected versions.
 func TestRequestsLive(t *testing.T) {
+	t.Parallel()
 	const (
 		load = `SELECT "Product"."id" AS "Product_id", "Product"."stock" AS "Product_stock" FROM "product" "Product" WHERE "Product"."id" IN (1)`
 		save = `UPDATE "product" SET "stock" = %d WHERE "id" IN (1)`
@@ -279,6 +280,7 @@ func TestRequestsLive(t *testing.T) {
 
 // TestRequestChecksLive has checks of an application in autocommit that races pass, made to happen on real servers, and near misses.
 func TestRequestChecksLive(t *testing.T) {
+	t.Parallel()
 	const (
 		first  = "SELECT id, who FROM booking WHERE room = 1 AND hour = 9 ORDER BY id LIMIT 1"
 		exists = "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1 AND hour = 9)"

@@ -34,6 +34,7 @@ var hush = map[string][]string{
 // TestSecrets: no password leaves the process, and with --redact no value does, in anything that it writes, shows or says to
 // clients. Without --redact the values are there.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	for engine, statements := range hush {
 		w := newWorld(t, engine, shop.Setup...)
 		for _, redact := range []bool{false, true} {

@@ -13,6 +13,7 @@ import (
 
 // TestSeveralProxies: two clients use two proxies in front of one server. Neither proxy can see that an update is lost; their histories together tell.
 func TestSeveralProxies(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE coupon (id int PRIMARY KEY, n int)")

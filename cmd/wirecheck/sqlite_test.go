@@ -40,6 +40,7 @@ permutation b1 r1 b2 r2 w1 w2 c1 c2
 // TestSQLiteOracles: what the index hides is found by those who compare with something that does not use it, and the same database
 // with an honest index is quiet.
 func TestSQLiteOracles(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"sqlite", "sqlite:wal", "sqlite:" + t.TempDir()} {
 		out, said, status := command(t, "run", specFile(t, "lying.spec", lying), "--engine", engine, "--oracle", "radar,tlp,crash")
 		if status != exitFound || !strings.Contains(out, "radar: different result") || !strings.Contains(out, "tlp: different result") ||
@@ -62,6 +63,7 @@ func TestSQLiteOracles(t *testing.T) {
 // TestSQLiteIsolation: the oracle that needs a proxy says so if it is asked for, and is left out of all; those whose tables do not have
 // SQLite are unknown.
 func TestSQLiteIsolation(t *testing.T) {
+	t.Parallel()
 	const why = "SQLite is a library in this process with no protocol to stand in between"
 	path := specFile(t, "busy.spec", busySkew)
 	for _, test := range []struct {

@@ -16,6 +16,7 @@ import (
 // TestTagsAndTimes: a live finding has the times and tags of its statements, and SARIF the places in the code that they name; also with
 // --unit transaction, and when the history is judged again.
 func TestTagsAndTimes(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		w := newWorld(t, engine, "CREATE TABLE coupon (id int PRIMARY KEY, n int)", "INSERT INTO coupon VALUES (1, 5)")
 		scheme := map[string]string{"postgres": "postgres", "mariadb": "mysql"}[engine]

@@ -11,6 +11,7 @@ import (
 // TestTold: psql, mariadb and drivers hear of a lost update, both parties of it, again shortly; and wirecheck answers them in the session. A server
 // that has a schema of that name answers itself.
 func TestTold(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		w := newWorld(t, engine, "CREATE TABLE coupon (id INT PRIMARY KEY, n INT)")
 		for _, part := range []shop.Part{shop.Terminal, shop.Driver} {

@@ -112,6 +112,7 @@ func eventsOf(t *testing.T, text string) []history.Event {
 
 // TestExport: the three forms of a history give the same columns.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	lines := writeHistory(t, lostUpdate)
 	binary := filepath.Join(t.TempDir(), "h.bin")
 	if _, said, status := command(t, "convert", "--to", "binary", "--output", binary, lines); status != exitClean {
@@ -137,6 +138,7 @@ func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) 
 
 // TestExportOrder: session order is always there, real time where it is asked for.
 func TestExportOrder(t *testing.T) {
+	t.Parallel()
 	path := writeHistory(t, `
 		s1 session postgres "15.4"
 		s2 session postgres "15.4"
@@ -158,6 +160,7 @@ func TestExportOrder(t *testing.T) {
 
 // TestExportSeveral: the histories of two proxies are joined as check does.
 func TestExportSeveral(t *testing.T) {
+	t.Parallel()
 	one := observedTrace(t, eventsOf(t, "s1 session mariadb \"11.4\"\ns1 t1 begin \"read committed\"\nt1 w x 0>1\nt1 commit\ns1 close"))
 	two := observedTrace(t, eventsOf(t, "s1 session mariadb \"11.4\"\ns1 t1 begin \"read committed\"\nt1 r x@1\nt1 commit"))
 	e := export(t, one, two)
@@ -175,6 +178,7 @@ func TestExportSeveral(t *testing.T) {
 
 // TestExportAgain: where a read is older than what the checker keeps, the export begins again, and nothing stands twice.
 func TestExportAgain(t *testing.T) {
+	t.Parallel()
 	text := func(last string) string {
 		var b strings.Builder
 		b.WriteString("s1 session postgres \"15.4\"\n")

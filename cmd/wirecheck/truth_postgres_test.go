@@ -52,6 +52,7 @@ const truthClients = 6
 // TestRandomWorkload runs random transactions through the proxy and compares what was recorded with what the rows
 // themselves say, and what was reported with what the level can let through.
 func TestRandomWorkload(t *testing.T) {
+	t.Parallel()
 	never := []oracle.Class{anomaly.G0, anomaly.G1a, anomaly.G1b, anomaly.G1c}
 	for level, let := range map[string]func(f oracle.Finding) bool{
 		"serializable": func(oracle.Finding) bool { return false },
@@ -272,6 +273,7 @@ func (tr *truth) statement(ctx context.Context, c *pgx.Conn, rng *rand.Rand, txn
 
 // TestMovedVersions gives the last version of a row the place that its first one had, which the same transaction wrote.
 func TestMovedVersions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "postgres", "CREATE TABLE moved (id INT PRIMARY KEY, v INT)", "INSERT INTO moved VALUES (2, 0)")
 	th := w.observe(t)
 	c, err := th.target.Connect(t.Context(), shop.Driver)
@@ -296,6 +298,7 @@ func TestMovedVersions(t *testing.T) {
 // TestRenewedKey deletes and inserts a key under the eyes of a snapshot. PostgreSQL lets that through at REPEATABLE READ
 // and does not promise otherwise.
 func TestRenewedKey(t *testing.T) {
+	t.Parallel()
 	for level, want := range map[string]string{"repeatable read": "anomaly", "serializable": ""} {
 		t.Run(level, func(t *testing.T) {
 			w := newWorld(t, "postgres", "CREATE TABLE renewed (id INT PRIMARY KEY, v INT)", "INSERT INTO renewed VALUES (1, 0)")

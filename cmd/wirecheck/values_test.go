@@ -16,6 +16,7 @@ import (
 // TestValues: drivers hear which values they read and wrote over, also where parameters have them, and the remedies have the parameters' values.
 // What the history has of answers is what the rows have, however a statement names, joins or computes columns.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	for _, engine := range testserver.Engines() {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE coupon (id INT PRIMARY KEY, n INT, m VARCHAR(20), token VARCHAR(20))",

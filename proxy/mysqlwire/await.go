@@ -3,6 +3,8 @@ package mysqlwire
 import (
 	"errors"
 	"time"
+
+	"wirecheck/proxy/relay"
 )
 
 // idleWait is how long a session waits for one side alone before it watches the other side too. A command that comes or
@@ -95,7 +97,7 @@ func (c *conn) awaitBoth(other *conn, alert bool) error {
 // stays in the buffer.
 func (c *conn) watch(alert bool) error {
 	if !alert {
-		if err := awaitHangUp(socketOf(c.raw)); !errors.Is(err, errors.ErrUnsupported) {
+		if err := awaitHangUp(relay.RawOf(c.raw)); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/proxy/relay"
 )
 
 // gateText is how many bytes of a statement's text a gate gets.
@@ -30,7 +32,7 @@ func (o *observation) inTurn(ctx context.Context, f frame) (quit bool, err error
 	left := entering.Err() != nil && ctx.Err() == nil
 	stop()
 	switch {
-	case left && hungUp(socketOf(o.server.raw)):
+	case left && relay.HungUp(o.server.raw):
 		return true, o.unasked() // the server may have said why
 	case left:
 		return true, nil
@@ -56,7 +58,7 @@ func (o *observation) untilHangUp(ctx context.Context) (context.Context, func())
 			continue // it is on its way out
 		}
 		watchers.Go(func() {
-			if awaitHangUp(socketOf(c.raw)) == io.EOF {
+			if awaitHangUp(relay.RawOf(c.raw)) == io.EOF {
 				cancel()
 			}
 		})

@@ -133,7 +133,7 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration, saw func([]by
 		}
 		switch {
 		case err == io.EOF:
-			return nil, closeWrite(belowTLS(dst))
+			return nil, closeWrite(relay.Below(dst))
 		case err != nil:
 			return err, nil
 		}
@@ -150,25 +150,14 @@ func closeWrite(c net.Conn) error {
 
 // resetAtClose makes closing a connection a reset, as the server ended its side: MariaDB does so after wait_timeout.
 func resetAtClose(c net.Conn) {
-	if tcp, ok := belowTLS(c).(*net.TCPConn); ok {
+	if tcp, ok := relay.Below(c).(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // a connection that is closed already ends as it did
 	}
 }
 
 // hangUp closes a connection at once, without the alert of TLS: the servers send none either (MariaDB 10.11 and MySQL 9.7,
 // vio_ssl_close), and TLS would first wait for the peer to take it.
-func hangUp(c net.Conn) { belowTLS(c).Close() }
-
-// belowTLS is the connection below c's TLS and taps.
-func belowTLS(c net.Conn) net.Conn {
-	for {
-		t, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return c
-		}
-		c = t.NetConn()
-	}
-}
+func hangUp(c net.Conn) { relay.Below(c).Close() }
 
 // unlessClosed turns the errors that mean no more than that a peer closed its connection into nil.
 func unlessClosed(err error) error {

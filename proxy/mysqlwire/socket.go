@@ -10,24 +10,6 @@ import (
 	"wirecheck/proxy/relay"
 )
 
-// socketOf gives the socket below a connection, below TLS for one. It is nil for a connection that has none.
-func socketOf(nc net.Conn) syscall.RawConn {
-	c, ok := belowTLS(nc).(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
-}
-
-// hungUp reports whether the peer has ended its side of the connection, whatever of it is still to be read.
-func hungUp(socket syscall.RawConn) (yes bool) {
-	return socket != nil && socket.Control(func(fd uintptr) { yes = relay.Ended(fd) }) == nil && yes
-}
-
 // awaitHangUp waits until the peer has ended its side of the connection and returns io.EOF. It reads nothing. A read deadline
 // ends the wait.
 func awaitHangUp(socket syscall.RawConn) error {
@@ -56,7 +38,7 @@ type byteReader struct {
 func newByteReader(src net.Conn) *byteReader {
 	r := &byteReader{src: src}
 	if _, ok := src.(syscall.Conn); ok {
-		r.socket, r.read = socketOf(src), r.tryRead
+		r.socket, r.read = relay.RawOf(src), r.tryRead
 	}
 	return r
 }

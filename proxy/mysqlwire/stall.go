@@ -3,8 +3,9 @@ package mysqlwire
 import (
 	"net"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"wirecheck/proxy/relay"
 )
 
 // stallCheck is how often a session whose write does not go through looks whether the other side has ended.
@@ -14,7 +15,7 @@ const stallCheck = time.Second
 // that writes.
 type stallGuard struct {
 	to       net.Conn
-	other    syscall.RawConn
+	other    net.Conn
 	patience time.Duration // how long a write may still take after the other side has ended
 	timer    *time.Timer
 	writing  atomic.Bool
@@ -22,7 +23,7 @@ type stallGuard struct {
 }
 
 func newStallGuard(to, other net.Conn, patience time.Duration) *stallGuard {
-	g := &stallGuard{to: to, other: socketOf(other), patience: patience}
+	g := &stallGuard{to: to, other: other, patience: patience}
 	g.timer = time.AfterFunc(time.Hour, g.check)
 	g.timer.Stop()
 	return g
@@ -44,7 +45,7 @@ func (g *stallGuard) check() {
 	if !g.writing.Load() {
 		return
 	}
-	if hungUp(g.other) && time.Duration(g.checks.Add(1))*stallCheck >= g.patience {
+	if relay.HungUp(g.other) && time.Duration(g.checks.Add(1))*stallCheck >= g.patience {
 		_ = g.to.SetWriteDeadline(time.Unix(1, 0)) // a connection that is closed already needs none
 		return
 	}

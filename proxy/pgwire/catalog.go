@@ -3,6 +3,7 @@ package pgwire
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,9 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 	// What definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_rewrite, pg_trigger and
 	// pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
 	`(SELECT pg_catalog.sum(pg_catalog.pg_stat_get_tuples_inserted(c) + pg_catalog.pg_stat_get_tuples_updated(c) + pg_catalog.pg_stat_get_tuples_deleted(c)) ` +
-	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text`
+	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text, ` +
+	// PostgreSQL 14 and later have it. Its text is "2min", or "0".
+	`1000 * EXTRACT(epoch FROM coalesce(pg_catalog.current_setting('client_connection_check_interval', true), '0')::pg_catalog.interval)`
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
@@ -349,7 +352,8 @@ func read(p *pipeline, ask func(sql string) (*own, error), names []rewrite.Name,
 func (c *clientHalf) adopt(q *own) (reader readerKey, count, why string) {
 	reader, level, count, why := c.environment.settings(q)
 	if why == "" {
-		c.pipeline.setLevel(level)
+		ms, _ := strconv.ParseFloat(string(q.rows[0][8]), 64) // 0 if it makes no sense
+		c.pipeline.set(level, time.Duration(ms)*time.Millisecond)
 	}
 	return reader, count, why
 }

@@ -20,7 +20,7 @@ func TestPanicOfDecoder(t *testing.T) {
 	})})
 	events := recording{log: zerolog.Nop()}
 	events.open(o, history.Event{Engine: "postgres"})
-	p := newPipeline(zerolog.Nop(), events, turn{}, func() {})
+	p := newPipeline(zerolog.Nop(), events, turn{}, func() {}, nil)
 	plan := &rewrite.Plan{Verb: "select", Coverage: history.CoverageExact, Hidden: 1, Decode: func([]history.Access, [][]byte) ([]history.Access, error) {
 		panic("cannot read this")
 	}}

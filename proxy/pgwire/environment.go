@@ -74,7 +74,7 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 		v.defined++
 		v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
 	}
-	if p.Verb == "set" && mentions(p.Text, "client_min_messages") || p.Verb == "select" && mentions(p.Text, "set_config") {
+	if p.Verb == "set" && (mentions(p.Text, "client_min_messages") || mentions(p.Text, "client_connection_check_interval")) || p.Verb == "select" && mentions(p.Text, "set_config") {
 		v.settled = false
 	}
 }
@@ -198,7 +198,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 	if q.err != nil {
 		return reader, "", "", q.err.Message
 	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 8 {
+	if len(q.rows) != 1 || len(q.rows[0]) != 9 {
 		return reader, "", "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]

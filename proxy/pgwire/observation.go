@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // observation is a session in observe mode. Two goroutines run it: one runs the client half, which reads the client and writes to the server, the
@@ -53,7 +54,7 @@ func (s *session) observation() *observation {
 	p := newPipeline(s.Log, events, turn{gate: s.Config.Gate, session: s.Session}, func() {
 		_ = s.Client.SetReadDeadline(past)
 		_ = s.server.SetReadDeadline(past)
-	})
+	}, func() bool { return relay.HungUp(s.Client) })
 	p.names.texts, p.queue.share = s.observer.recorder.Texts(), s.observer.recorder.Messages()
 	o := &observation{
 		session: s, pipeline: p,

@@ -225,7 +225,11 @@ func (s *session) join() error {
 // answers, and the server notices the end as it would without us.
 func (s *session) clientEnded(err error) error {
 	if err == nil {
-		if c, ok := s.server.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
+		type half interface{ CloseWrite() error }
+		if c, ok := s.server.(half); ok && c.CloseWrite() == nil {
+			if c, ok := relay.Below(s.server).(half); ok { // the end of TLS alone is no end for client_connection_check_interval
+				_ = c.CloseWrite() // a socket that has ended needs it no more
+			}
 			return nil
 		}
 	}

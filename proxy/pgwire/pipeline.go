@@ -2,7 +2,9 @@ package pgwire
 
 import (
 	"errors"
+	"io"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -18,7 +20,8 @@ import (
 type pipeline struct {
 	log     zerolog.Logger
 	sending *sending
-	wake    func() // ends the waits of both halves for their connections
+	wake    func()      // ends the waits of both halves for their connections
+	left    func() bool // reports whether the client has hung up
 
 	mu       sync.Mutex // guards what follows
 	changed  *sync.Cond // something below changed
@@ -26,22 +29,23 @@ type pipeline struct {
 	queue    queue
 	names    names
 	turn     turn
-	seq      uint64 // of the entries
-	batch    uint64 // Syncs sent
-	open     bool   // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
-	crowded  bool   // the client half waits for room in the queue
-	bound    bool   // a portal was made since the session was ready last
-	ignoring bool   // the server ignores everything up to a Sync that was not sent yet
-	status   byte   // of the last ReadyForQuery
-	lost     string // why it is not known any more which answer belongs to which request; then everything passes as it is
-	ended    bool   // the server half has ended
-	draining bool   // the process ends, and the session as soon as it is idle
-	leaving  bool   // the session ends because the process does
-	untidy   bool   // an error kept the server from closing the names of a question of ours, whose answer nobody awaits
+	seq      uint64        // of the entries
+	batch    uint64        // Syncs sent
+	open     bool          // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
+	crowded  bool          // the client half waits for room in the queue
+	bound    bool          // a portal was made since the session was ready last
+	ignoring bool          // the server ignores everything up to a Sync that was not sent yet
+	status   byte          // of the last ReadyForQuery
+	lost     string        // why it is not known any more which answer belongs to which request; then everything passes as it is
+	ended    bool          // the server half has ended
+	draining bool          // the process ends, and the session as soon as it is idle
+	leaving  bool          // the session ends because the process does
+	watch    time.Duration // how often the server looks whether its client has hung up while it works; 0: never
+	untidy   bool          // an error kept the server from closing the names of a question of ours, whose answer nobody awaits
 }
 
-func newPipeline(log zerolog.Logger, events recording, gate turn, wake func()) *pipeline {
-	p := &pipeline{log: log, sending: newSending(), wake: wake, events: events, names: newNames(), turn: gate, status: 'I'}
+func newPipeline(log zerolog.Logger, events recording, gate turn, wake func(), left func() bool) *pipeline {
+	p := &pipeline{log: log, sending: newSending(), wake: wake, left: left, events: events, names: newNames(), turn: gate, status: 'I'}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -49,20 +53,50 @@ func newPipeline(log zerolog.Logger, events recording, gate turn, wake func()) *
 // errGone ends the client half when the server half has ended.
 var errGone = errors.New("the server's answers are not read any more")
 
-// await waits until done, which is called with the mutex held. It returns errGone if the server half ends before, and at once if
-// the pipeline is lost.
+// await waits until done, which is called with the mutex held. It returns errGone if the server half ends before, the end of the client if the
+// server would notice it now, and at once if the pipeline is lost.
 func (p *pipeline) await(done func() bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !done() && !p.ended && p.lost == "" {
+	left := false
+	if p.watch > 0 {
+		defer p.watching(&left)()
+	}
+	for !done() && !p.ended && p.lost == "" && !left {
 		p.sending.park(true)
 		p.changed.Wait()
 	}
 	p.sending.park(false)
-	if p.ended {
+	switch {
+	case p.ended:
 		return errGone
+	case left:
+		return &sideError{client, "read from", io.EOF}
 	}
 	return nil
+}
+
+// watching looks, as often as the server would, whether the client has hung up. Nobody reads the client meanwhile. mu is held, also when
+// stop is called.
+func (p *pipeline) watching(left *bool) (stop func()) {
+	over := false
+	var timer *time.Timer
+	timer = time.AfterFunc(p.watch, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch {
+		case over:
+		case p.left():
+			*left = true
+			p.changed.Broadcast()
+		default:
+			timer.Reset(p.watch)
+		}
+	})
+	return func() {
+		over = true
+		timer.Stop()
+	}
 }
 
 // stop ends the observation of the session, which goes on. mu is held.
@@ -119,11 +153,12 @@ func (p *pipeline) alone(e *entry) bool {
 	return len(p.queue.items) == 1 && p.queue.items[0] == e && e.more == 0
 }
 
-// setLevel sets the level of the next transactions.
-func (p *pipeline) setLevel(level string) {
+// set takes over settings: the level of the next transactions, and how often the server looks whether its client has hung up.
+func (p *pipeline) set(level string, watch time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.setLevel(level)
+	p.watch = watch
 }
 
 // lose gives up: it is not known any more which answer belongs to which request.

@@ -122,7 +122,7 @@ type Plan struct {
 	Views map[string]map[string]Shows
 
 	Cursor *Cursor // what the statement, or part of a text, does to a cursor of SQL (PostgreSQL); nil: nothing
-	// Deallocates names the prepared statement that the statement drops (PostgreSQL); empty: none, or all.
+	// Deallocates names the prepared statement that the statement drops (PostgreSQL); "*\x00", which is no name: all; empty: none.
 	Deallocates string
 
 	Control statement.Control // what the statement does to the transaction or the session

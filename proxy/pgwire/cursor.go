@@ -166,20 +166,8 @@ func awaitPortal(c *clientHalf, name string) error {
 
 // awaitCursors waits until it is known which cursors there are.
 func awaitCursors(c *clientHalf) error {
-	if noneDeclared(c.pipeline) {
-		return nil
-	}
-	if err := c.out.flush(); err != nil {
-		return err
-	}
-	return c.pipeline.await(c.pipeline.queue.declaresNothing)
-}
-
-// noneDeclared reports whether no cursor with hidden columns is being declared.
-func noneDeclared(p *pipeline) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.queue.declaresNothing()
+	_, err := c.awaitQueue(c.pipeline.queue.declaresNothing)
+	return err
 }
 
 // declaresNothing reports whether no cursor with hidden columns is being declared. Only a Query does that, which the server answers without a Sync.

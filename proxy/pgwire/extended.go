@@ -305,8 +305,15 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 	return &rewrite.Script{SQL: s.SQL, Plans: []*rewrite.Plan{&plan}, Uses: uses}
 }
 
-// prepareAgain prepares a statement once more, with another plan. The client does not see it.
+// prepareAgain prepares a statement once more, with another plan. The client does not see it. It waits for a DEALLOCATE that was sent, which
+// may have dropped the statement.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
+	if !c.plain && p.name != "" { // what is sent again has nothing unanswered before it
+		waited, err := c.awaitQueue(c.pipeline.queue.dropsNothing)
+		if now, _ := c.pipeline.statement(p.name); err != nil || waited && now != p {
+			return p, err
+		}
+	}
 	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]

@@ -175,21 +175,22 @@ func (n *names) executed(e *entry) {
 	}
 }
 
-// deallocated drops the statements sent before an SQL command that drops one or all of them.
-func (n *names) deallocated(tag string, plan *rewrite.Plan, seq uint64) {
+// deallocated drops the statements sent before an SQL command that drops one or all of them. It reports whether it was one.
+func (n *names) deallocated(tag string, plan *rewrite.Plan, seq uint64) bool {
 	if tag == "DEALLOCATE" && plan != nil {
-		if p := n.statements[plan.Deallocates]; p != nil && plan.Deallocates != "" && p.seq < seq {
+		if p := n.statements[plan.Deallocates]; p != nil && p.seq < seq {
 			n.set(plan.Deallocates, nil)
 		}
 	}
 	if tag != "DEALLOCATE ALL" && tag != "DISCARD ALL" {
-		return
+		return tag == "DEALLOCATE"
 	}
 	for name, p := range n.statements {
 		if p.seq < seq {
 			n.set(name, nil)
 		}
 	}
+	return true
 }
 
 // transactionEnded drops the portals bound before the end of a transaction: they end with it.

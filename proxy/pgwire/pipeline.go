@@ -60,7 +60,7 @@ func (p *pipeline) await(done func() bool) error {
 	defer p.mu.Unlock()
 	left := false
 	if p.watch > 0 {
-		defer p.watching(&left)()
+		defer watching(p, &left)()
 	}
 	for !done() && !p.ended && p.lost == "" && !left {
 		p.sending.park(true)
@@ -78,7 +78,7 @@ func (p *pipeline) await(done func() bool) error {
 
 // watching looks, as often as the server would, whether the client has hung up. Nobody reads the client meanwhile. mu is held, also when
 // stop is called.
-func (p *pipeline) watching(left *bool) (stop func()) {
+func watching(p *pipeline, left *bool) (stop func()) {
 	over := false
 	var timer *time.Timer
 	timer = time.AfterFunc(p.watch, func() {
@@ -458,7 +458,9 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 		e.copying = false
 		p.queue.endCopy()
 	}
-	p.names.deallocated(tag, e.current(), e.seq)
+	if p.names.deallocated(tag, e.current(), e.seq) {
+		defer p.changed.Broadcast()
+	}
 	if kind == 'C' {
 		followCursor(p, e, tag)
 	}

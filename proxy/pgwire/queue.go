@@ -1,6 +1,8 @@
 package pgwire
 
 import (
+	"slices"
+
 	"wirecheck/answer"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
@@ -184,6 +186,13 @@ func (q *queue) push(e *entry) {
 		e.size += e.plan.Size()
 	}
 	q.count(e.size)
+}
+
+// dropsNothing reports whether no SQL command that drops prepared statements is unanswered.
+func (q *queue) dropsNothing() bool {
+	return !slices.ContainsFunc(q.items, func(e *entry) bool {
+		return slices.ContainsFunc(e.plans(nil), func(p *rewrite.Plan) bool { return p.Deallocates != "" })
+	})
 }
 
 // count counts n bytes more, or less.

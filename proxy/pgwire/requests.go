@@ -92,6 +92,11 @@ func (c *clientHalf) room(f frame) error {
 	if !full {
 		return nil
 	}
+	return c.awaitAnswers(back, c.pipeline.queue.hasRoom)
+}
+
+// awaitAnswers waits for answers. back says that the server may hold them back until a Flush or Sync.
+func (c *clientHalf) awaitAnswers(back bool, done func() bool) error {
 	if back {
 		if err := c.out.message('H', nil); err != nil {
 			return err
@@ -100,7 +105,19 @@ func (c *clientHalf) room(f frame) error {
 	if err := c.out.flush(); err != nil {
 		return err
 	}
-	return c.pipeline.await(c.pipeline.queue.hasRoom)
+	return c.pipeline.await(done)
+}
+
+// awaitQueue waits until the queue is as done says, unless it is so already.
+func (c *clientHalf) awaitQueue(done func() bool) (waited bool, err error) {
+	p := c.pipeline
+	p.mu.Lock()
+	is, back := done(), p.open
+	p.mu.Unlock()
+	if is {
+		return false, nil
+	}
+	return true, c.awaitAnswers(back, done)
 }
 
 // request relays one message.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -36,7 +37,11 @@ func (x *planner) utility(n *pg.Node) {
 	case *pg.Node_ClosePortalStmt:
 		p.Cursor = &rewrite.Cursor{Name: s.ClosePortalStmt.Portalname, Does: rewrite.CursorClose}
 	case *pg.Node_DeallocateStmt:
-		p.Deallocates = s.DeallocateStmt.Name
+		p.Deallocates = cmp.Or(s.DeallocateStmt.Name, "*\x00")
+	case *pg.Node_DiscardStmt:
+		if s.DiscardStmt.Target == pg.DiscardMode_DISCARD_ALL {
+			p.Deallocates = "*\x00"
+		}
 	case *pg.Node_DoStmt:
 		x.opaque("DO may read and write tables")
 	case *pg.Node_CallStmt:

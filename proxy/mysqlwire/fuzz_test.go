@@ -284,7 +284,7 @@ func TestAlikeFound(t *testing.T) {
 			"SELECT p.id FROM o p JOIN o q ON p.n = q.u", "SELECT q.n FROM o p RIGHT JOIN o q ON p.u = q.n WHERE p.u IS NOT NULL", "SELECT p.u FROM o p JOIN o q ON p.n = q.id",
 			"CREATE VIEW ov AS SELECT u, n FROM o WHERE n > 0", "SELECT COUNT(DISTINCT p.n) FROM o p JOIN ov q ON p.n = q.u WHERE p.n LIKE '_'"),
 		"distinct values of an index": q("SELECT DISTINCT a FROM k", "SELECT COUNT(DISTINCT a) FROM k", "SELECT a FROM k GROUP BY a", "SELECT DISTINCT c FROM k",
-			"SELECT DISTINCT x FROM t"),
+			"SELECT DISTINCT x FROM t", "SELECT DISTINCT a FROM k ORDER BY a, b FOR UPDATE", "SELECT DISTINCT x FROM t FOR UPDATE"),
 		"another form of a prepared statement, without its columns": {prepare("SELECT COUNT(*), AVG(x) FROM t WHERE y LIKE '_'"), q("SET group_concat_max_len=10")[0], execute, execute, q("SET group_concat_max_len=1000")[0], execute},
 		"a temporary table in front of the prepared statement's":    {prepare("SELECT t.z FROM t JOIN k ON t.x = k.b"), q("CREATE TEMPORARY TABLE t (x INT, q INT)")[0], execute, q("DROP TEMPORARY TABLE t")[0], execute},
 		"a temporary table in front of it, and another database": {prepare("SELECT t.z FROM t JOIN k ON t.x = k.b"), q("CREATE TEMPORARY TABLE t (x INT, q INT)")[0], q("USE information_schema")[0], execute, q("SELECT DATABASE()")[0],

@@ -24,7 +24,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return ""
 	case locking && s.covered(n, all, list, src):
 		return "a locking read that an index covers"
-	case !locking && (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
+	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
 	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || n.OrderBy != nil && len(list) > 1)):
 		return ""

@@ -103,6 +103,7 @@ func (o *observation) refusedCommand() {
 // simple relays a command with an ordinary answer in which nothing is hidden.
 func (o *observation) simple(plan *rewrite.Plan) error {
 	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
+	o.warnings.clear(plan, &o.traits)
 	if err := o.relayCommand(); err != nil {
 		return err
 	}

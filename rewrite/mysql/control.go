@@ -79,6 +79,16 @@ func diagnostics(sql string) bool {
 	return false
 }
 
+// mentions reports whether a word is in the statement.
+func mentions(t *statement.Text, word string) bool {
+	for i := range t.Tokens {
+		if t.Is(i, word) {
+			return true
+		}
+	}
+	return false
+}
+
 func diagnosticsIn(t *statement.Text) bool {
 	for i, tok := range t.Tokens {
 		switch {

@@ -20,6 +20,7 @@ func (s *planner) analyse() {
 	first, last := t.Tokens[0], t.Tokens[len(t.Tokens)-1]
 	s.plan.Text, s.plan.At = t.SQL[first.Start:last.End], first.Start
 	s.plan.Diagnostics = diagnosticsIn(t)
+	s.session.Once = s.session.Once || s.plan.Diagnostics && mentions(t, "FOUND_ROWS") // a subquery of ours would set it for the rows behind (MariaDB 10.11.19)
 	i := 0
 	for t.Is(i, "(") {
 		i++

@@ -166,7 +166,7 @@ func awaitPortal(c *clientHalf, name string) error {
 
 // awaitCursors waits until it is known which cursors there are.
 func awaitCursors(c *clientHalf) error {
-	_, err := c.awaitQueue(c.pipeline.queue.declaresNothing)
+	_, err := awaitQueue(c, c.pipeline.queue.declaresNothing)
 	return err
 }
 

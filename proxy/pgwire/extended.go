@@ -309,7 +309,7 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 // may have dropped the statement.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
 	if !c.plain && p.name != "" { // what is sent again has nothing unanswered before it
-		waited, err := c.awaitQueue(c.pipeline.queue.dropsNothing)
+		waited, err := awaitQueue(c, c.pipeline.queue.dropsNothing)
 		if now, _ := c.pipeline.statement(p.name); err != nil || waited && now != p {
 			return p, err
 		}

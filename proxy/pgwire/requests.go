@@ -92,11 +92,11 @@ func (c *clientHalf) room(f frame) error {
 	if !full {
 		return nil
 	}
-	return c.awaitAnswers(back, c.pipeline.queue.hasRoom)
+	return awaitAnswers(c, back, c.pipeline.queue.hasRoom)
 }
 
 // awaitAnswers waits for answers. back says that the server may hold them back until a Flush or Sync.
-func (c *clientHalf) awaitAnswers(back bool, done func() bool) error {
+func awaitAnswers(c *clientHalf, back bool, done func() bool) error {
 	if back {
 		if err := c.out.message('H', nil); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (c *clientHalf) awaitAnswers(back bool, done func() bool) error {
 }
 
 // awaitQueue waits until the queue is as done says, unless it is so already.
-func (c *clientHalf) awaitQueue(done func() bool) (waited bool, err error) {
+func awaitQueue(c *clientHalf, done func() bool) (waited bool, err error) {
 	p := c.pipeline
 	p.mu.Lock()
 	is, back := done(), p.open
@@ -117,7 +117,7 @@ func (c *clientHalf) awaitQueue(done func() bool) (waited bool, err error) {
 	if is {
 		return false, nil
 	}
-	return true, c.awaitAnswers(back, done)
+	return true, awaitAnswers(c, back, done)
 }
 
 // request relays one message.

@@ -31,8 +31,9 @@ type exposure struct {
 	distinct *ast.SelectStmt
 	idle     map[string]bool // by the alias in lower case
 	edits    []edit
-	count    int // columns
-	queries  int // derived tables
+	count    int     // columns
+	queries  int     // derived tables
+	sub      *reader // of the query that gets the columns
 }
 
 // with notes the common table expressions of a query. Only what is named once, and in the query itself, may be looked into.
@@ -78,6 +79,9 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 	switch {
 	case slices.ContainsFunc(around.Fields.Fields, star) && joinsByName(around.From.TableRefs):
 		return nil, up.why + " whose columns are joined by name"
+	case e.grouped(up, q, around):
+		e.queries++
+		return nil, ""
 	case q.Distinct, q.GroupBy != nil, q.Having != nil, q.From == nil, s.aggregates(q), len(all.aggregates) > 0 && all.queries > 1:
 		return nil, up.why + " with groups or DISTINCT"
 	case slices.ContainsFunc(around.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, up) }) && s.names(q) == nil:
@@ -133,6 +137,70 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 		e.edits = append(e.edits, s.writtenOut(q, in)...)
 	}
 	return list, ""
+}
+
+// grouped adds columns for the tables of a derived table with groups, if it shows the columns that make them: in each row of the answer a subquery finds
+// the rows of the group again, and the query around asks nothing else of the groups, so that no other one matters.
+func (e *exposure) grouped(up *source, q, around *ast.SelectStmt) bool {
+	s, all := e.s, walk(q)
+	if e.sub == nil || e.sub.around != around || q.GroupBy == nil || q.GroupBy.Rollup || q.Distinct || q.Having != nil || q.Limit != nil || all.plain == 0 || all.window || s.r.flavor == TiDB {
+		return false
+	}
+	list, text, ok := e.sub.scan(q)
+	if !ok || !s.readsAll(q, all, list, true) || slices.ContainsFunc(list, func(src source) bool { return strings.EqualFold(src.alias, up.alias) }) {
+		return false
+	}
+	var shown, same []string
+	led := false
+	for _, item := range q.GroupBy.Items {
+		i := slices.IndexFunc(q.Fields.Fields, func(f *ast.SelectField) bool {
+			a, ok1 := f.Expr.(*ast.ColumnNameExpr)
+			b, ok2 := item.Expr.(*ast.ColumnNameExpr)
+			return ok1 && ok2 && a.Name.Name.L == b.Name.Name.L && a.Name.Table.L == b.Name.Table.L
+		})
+		if i < 0 {
+			return false
+		}
+		c := q.Fields.Fields[i].Expr.(*ast.ColumnNameExpr)
+		at := slices.IndexFunc(list, func(src source) bool { return s.owns(c.Name, list, &src, 1) })
+		if at < 0 || list[at].column(c.Name.Name.O) == nil || !list[at].column(c.Name.Name.O).Required && !equatesIn(around, up.alias, cmp.Or(q.Fields.Fields[i].AsName.L, c.Name.Name.L)) {
+			return false
+		}
+		begins := func(ix []string) bool { return len(ix) > 0 && strings.EqualFold(ix[0], c.Name.Name.O) }
+		led = led || begins(list[at].rel.Key) || slices.ContainsFunc(list[at].rel.Indexes, begins)
+		shown = append(shown, cmp.Or(q.Fields.Fields[i].AsName.L, c.Name.Name.L))
+		same = append(same, list[at].ref+"."+mysqlsyntax.Quote(c.Name.Name.O)+"="+mysqlsyntax.Quote(up.alias)+"."+mysqlsyntax.Quote(shown[len(shown)-1]))
+	}
+	for _, n := range []ast.Node{around.Where, around.From.TableRefs} {
+		mysqlsyntax.Visit(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectStmt: // of a derived table
+				return true
+			case *ast.SubqueryExpr:
+				led = false
+			case *ast.ColumnNameExpr:
+				led = led && n.Name.Table.O != "" && (!strings.EqualFold(n.Name.Table.O, up.alias) || slices.Contains(shown, n.Name.Name.L))
+			}
+			return false
+		})
+	}
+	return led && e.sub.again(list, text, scanRowsEach, strings.Join(same, " AND "))
+}
+
+// equatesIn reports whether a query has rows only where a column of a derived table equals something, or where the table has none.
+func equatesIn(around *ast.SelectStmt, alias, column string) (found bool) {
+	visit(around.From, func(n ast.Node) {
+		j, ok := n.(*ast.Join)
+		if !ok || j.On == nil || j.Tp == ast.RightJoin {
+			return
+		}
+		equalities(j.On.Expr, func(op opcode.Op, l, r ast.ExprNode) {
+			c, ok := l.(*ast.ColumnNameExpr)
+			_, other := r.(*ast.ColumnNameExpr)
+			found = found || ok && other && op == opcode.EQ && strings.EqualFold(c.Name.Table.O, alias) && c.Name.Name.L == column
+		})
+	})
+	return found
 }
 
 // byShownKey is a table of a derived table whose version the query around finds by the columns that show its primary key.

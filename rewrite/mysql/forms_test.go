@@ -271,6 +271,12 @@ var selects = []form{
 	{"SELECT * FROM (SELECT id + 1 FROM account) d", exact, 4},
 	{"SELECT * FROM (SELECT DISTINCT note FROM account) d", exact, 4},
 	{"SELECT * FROM (SELECT note, COUNT(*) n FROM account GROUP BY note) d", exact, 4},
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT account_id, SUM(qty) n FROM item GROUP BY account_id) d ON d.account_id = a.id ORDER BY a.owner", exact, 5},
+	{"WITH d AS (SELECT i.account_id AS k, COUNT(*) AS n FROM item i WHERE i.qty > 0 GROUP BY i.account_id) SELECT a.owner, d.n FROM account a LEFT JOIN d ON d.k = a.id ORDER BY d.n DESC, a.id LIMIT 3", exact, 6},
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT account_id, SUM(qty) n FROM item GROUP BY account_id) d ON d.account_id = a.id WHERE d.n > 1", approx, -1}, // the other groups matter, too
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT account_id, SUM(qty) n FROM item GROUP BY account_id HAVING SUM(qty) > 1) d ON d.account_id = a.id", approx, -1},
+	{"SELECT a.owner, d.m FROM account a JOIN (SELECT account_id, MAX(account_id) m FROM item GROUP BY account_id) d ON d.account_id = a.id", approx, -1}, // of an index
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT note, SUM(balance) n FROM account GROUP BY note) d ON d.note = a.note", approx, -1},                 // no index
 	{"SELECT * FROM (SELECT id FROM account FOR UPDATE) d", opaque, 0},
 	{"SELECT id FROM (SELECT id FROM account) d FOR UPDATE", opaque, 0},
 	{"SELECT * FROM (SELECT 1 AS x) d", none, 0},

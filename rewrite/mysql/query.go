@@ -120,6 +120,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil || grouped && s.unwarned(), named: named}
 	keyed = keyed && s.keyed(n, list, &inner)
 	sub := readerOf(s, n, list, locking)
+	inner.sub = sub
 	why := s.why
 	seen := s.seen(n, all, list, &inner, nested-sub.queries)
 	if len(seen)+len(sub.lookups) == 0 && len(list) == 1 && list[0].query != nil && whole.scanned(n, all, list, grouped) {

@@ -37,7 +37,8 @@ type reader struct {
 	s       *planner
 	outer   []source
 	lookups []lookup
-	queries int // subqueries of which it is certain what they read
+	queries int             // subqueries of which it is certain what they read
+	around  *ast.SelectStmt // the query, where it can have such columns
 	// silent says that an answer without rows does not tell what they read. It does for EXISTS and IN: they add a row as a join does, to a row of the
 	// answer.
 	silent bool
@@ -49,6 +50,7 @@ func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reade
 	if s.r.flavor == TiDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && existence(n) == nil {
 		return r
 	}
+	r.around = n
 	for _, f := range n.Fields.Fields {
 		r.value(f.Expr)
 	}
@@ -172,9 +174,15 @@ func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
 
 // tell adds columns for the tables of a subquery. also is a further condition.
 func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
-	list, text, ok := r.clauses(q)
-	if !ok || rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
-		return
+	if list, text, ok := r.clauses(q); ok {
+		r.again(list, text, rows, also)
+	}
+}
+
+// again is tell for the tables and the text of clauses. It reports whether it did.
+func (r *reader) again(list []source, text string, rows int, also string) bool {
+	if rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
+		return false
 	}
 	if also != "" {
 		text += " AND " + also
@@ -189,6 +197,7 @@ func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 		t.limit, t.sole = rows, rows == soleRows
 		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
 	}
+	return true
 }
 
 // clauses gives the tables of a subquery and the text of its clauses FROM and WHERE. ok is false if that is not all, if it may end

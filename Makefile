@@ -80,6 +80,7 @@ test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m -run 'Anomalies|TruthOnMariaDB|TestRemedies' ./cmd/wirecheck
 	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run OnServers ./statement
 	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
+	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run 'TestFormsFamily|TestRandomHistoriesFamily|OnTiDB' ./live
 	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run 'Anomalies|TruthOnMariaDB|TiDB|TestRemedies' ./cmd/wirecheck
 
 # An engine that is not on the machine is said to be missing.

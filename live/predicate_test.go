@@ -67,13 +67,25 @@ func openStand(t *testing.T, d testserver.Database, family bool, sessions int, s
 			return conn{pg: d.Postgres(t)}
 		}
 		c, err := d.MariaDB(t).Conn(ctx)
+		if testserver.IsTiDB() { // where prepared writes are not seen
+			cfg := d.MySQLConfig()
+			cfg.InterpolateParams = true
+			db, fault := sql.Open("mysql", cfg.FormatDSN())
+			if fault != nil {
+				t.Fatal(fault)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			c, err = db.Conn(ctx)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		return conn{my: c}
 	}
-	s.direct = open(d)
+	if s.direct = open(d); testserver.IsTiDB() { // where others see the hidden columns
+		s.direct = open(d.At(through.Host, through.Port))
+	}
 	first := open(d.At(through.Host, through.Port)) // its tables get hidden columns, where the product needs them
 	for _, q := range setup {
 		if _, err := ask(first, q); err != nil {
@@ -834,7 +846,40 @@ func TestForms(t *testing.T) {
 // TestFormsFamily plays them on MariaDB, or another product of the family.
 func TestFormsFamily(t *testing.T) {
 	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1])
+	if testserver.IsTiDB() {
+		s.forms(forms, "READ COMMITTED", "REPEATABLE READ")
+		return
+	}
 	s.forms(slices.Concat(forms, joins), "READ COMMITTED", "REPEATABLE READ")
+}
+
+// TestViewsOnTiDB: a transaction takes its view of the database at BEGIN, and what writes or locks sees what is committed.
+func TestViewsOnTiDB(t *testing.T) {
+	if !testserver.IsTiDB() {
+		t.Skip("make test-engines runs this")
+	}
+	const (
+		bob   = "2 SELECT guest FROM booking WHERE room = 1; 2 INSERT INTO booking VALUES (10, 1, NULL, 'bob'); 2 COMMIT; "
+		plain = "1 SELECT guest FROM booking WHERE room = 1"
+		ann   = "; 1 INSERT INTO booking VALUES (11, 1, NULL, 'ann'); 1 COMMIT"
+	)
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1))
+	for _, c := range []struct{ name, level, steps, want string }{
+		{"a view of BEGIN", "REPEATABLE READ", bob + plain + ann, "G2 write skew"},
+		{"a view of the statement", "READ COMMITTED", bob + plain + ann, ""},
+		{"a locking read", "REPEATABLE READ", bob + plain + " AND guest = 'ann' FOR UPDATE" + ann, ""},
+		{"a write", "REPEATABLE READ", bob + "1 UPDATE booking SET hour = NULL WHERE room = 1 AND guest = 'ann'" + ann, ""},
+		{"a view that may be older than it was noticed", "REPEATABLE READ", "1 COMMIT AND CHAIN; " + bob + plain + ann, ""},
+		{"a session that read the past", "REPEATABLE READ", "1 ROLLBACK; 1 SET TRANSACTION READ ONLY AS OF TIMESTAMP NOW(); 1 BEGIN; 1 ROLLBACK; 1 BEGIN; " + bob + plain + ann, ""},
+	} {
+		if _, err := ask(s.direct, "DELETE FROM booking"); err != nil {
+			t.Fatal(err)
+		}
+		found, r := s.play(c.level, strings.Split(c.steps, ";")...)
+		if got := strings.Join(found, ", "); got != c.want {
+			t.Errorf("%s: found %q, want %q; %s", c.name, got, c.want, r.Coverage)
+		}
+	}
 }
 
 // TestListsTakeNoView: where the server sees that a join has no rows, the transaction takes no view of the database, and no list of ours makes it take one.
@@ -889,6 +934,14 @@ func (s *stand) forms(list []form, levels ...string) {
 			}
 			if os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasSuffix(f.name, "a join of three tables") {
 				want = "" // it has no lists of several tables
+			}
+			if testserver.IsTiDB() { // aggregates and derived tables do not tell which rows they read
+				switch f.name {
+				case "a page of TypeORM's found none":
+					want = ""
+				case "phantom by delete", "moved out":
+					want = strings.Replace(want, "non-repeatable read", "phantom", 1)
+				}
 			}
 			found, r := s.play(level, strings.Split(f.steps, "\n")...)
 			if got := strings.Join(found, ", "); got != want {
@@ -1092,8 +1145,15 @@ func TestRandomHistories(t *testing.T) {
 // TestRandomHistoriesFamily does the same on MariaDB, or another product of the family. What is missed there is printed.
 func TestRandomHistoriesFamily(t *testing.T) {
 	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1])
+	if testserver.IsTiDB() {
+		s.random("READ COMMITTED", "REPEATABLE READ", optimistic)
+		return
+	}
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
+
+// optimistic stands for a level of TiDB.
+const optimistic = "OPTIMISTIC"
 
 // state is a query of all that the database has.
 func (s *stand) state() string {
@@ -1163,7 +1223,10 @@ func (s *stand) history(level string, seed uint64) string {
 		switch {
 		case n == 0:
 			begin := "BEGIN ISOLATION LEVEL " + level
-			if s.family {
+			switch {
+			case level == optimistic:
+				begin = "BEGIN OPTIMISTIC"
+			case s.family:
 				if _, err := ask(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level); err != nil {
 					return false
 				}

@@ -20,7 +20,7 @@ type interleaving struct {
 	// let gives, for "engine level", what is let through there, by the names that are reported. Levels not named
 	// prevent it, and nothing may be reported there.
 	let map[string][]string
-	// conditions says that what is let through shows only where conditions are evaluated: not on TiDB, nor with columns on PostgreSQL.
+	// conditions says that what is let through shows only where conditions are evaluated: not with columns on PostgreSQL.
 	conditions bool
 }
 
@@ -274,8 +274,6 @@ func (in interleaving) judge(t *testing.T, w *world, level string) (*stage, resu
 // transactions. Its optimistic ones are as PostgreSQL's snapshots.
 func (in interleaving) lets(engine, level string) []string {
 	switch {
-	case in.conditions && engine == "tidb":
-		return nil
 	case engine == "tidb" && level == tidbOptimistic:
 		engine, level = "postgres", "REPEATABLE READ"
 	case engine == "mysql", engine == "tidb":

@@ -81,7 +81,7 @@ func (l *writeLog) attempted(stamp string, p *rewrite.Plan, a *answer) {
 			return
 		}
 		n = a.matched
-	case p.Verb == "insert": // ON DUPLICATE KEY UPDATE of one row: 1 means that it was inserted, 2 changed, 0 left as it is
+	case p.Verb == "insert" && p.Rows > 0: // ON DUPLICATE KEY UPDATE of one row: 1 means that it was inserted, 2 changed, 0 left as it is
 		if n != 1 {
 			n = 1
 		} else {

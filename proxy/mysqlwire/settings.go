@@ -20,6 +20,7 @@ type settings struct {
 	env    dialect.Session // of the next statement
 	// generation says how much is wanted of what statements write (dialect.Rewriter.Generation).
 	generation func() uint64
+	past       bool   // a transaction of the session read from the past (AS OF TIMESTAMP)
 	opaque     bool   // there are too many temporary tables to know which names they hide
 	snapshot   bool   // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
 	status     uint16 // the server's latest status
@@ -48,7 +49,7 @@ func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
 	s.flavor, s.snapshot = f.Flavor, f.Snapshot
-	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut
+	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut, s.env.Past = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut, f.Session.Past || s.past
 	s.autocommit, s.level = f.Autocommit, f.Level
 }
 
@@ -70,6 +71,9 @@ func (s *settings) follow(p *rewrite.Plan) {
 		s.autocommit = c.On
 	case statement.ControlDatabase:
 		s.env.Database = c.Name
+	}
+	if s.flavor == dialect.TiDB && (p.Verb == "set" || p.Verb == "begin") && strings.Contains(strings.ToUpper(p.Text), "TIMESTAMP") {
+		s.past, s.env.Past = true, true
 	}
 	if p.Temporary != "" && len(s.env.Temporary) < temporaryMax {
 		s.env = s.env.WithTemporary(p.Temporary)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ type view struct {
 	any      uint64 // tick after the answer to the first one that certainly had
 	read     uint64 // the same of the first plain read
 	last     uint64 // tick before the last statement was sent
-	imported bool   // it took over another session's snapshot
+	imported bool   // it took over another session's snapshot, or had taken its own before it was noticed
 	part     product.Participation
 }
 
@@ -93,7 +94,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		return
 	}
 	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
-		ev.Unread = "conditions are not evaluated on " + t.dbms.Name
+		ev.Unread = "conditions are not evaluated in statements of this form"
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
@@ -121,7 +122,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met, Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"
@@ -184,16 +185,23 @@ func (r *Running) Existed(value []byte) {
 	r.none = len(value) > 0 && (string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0)
 }
 
+// latest reports whether a statement of a transaction that took its view at BEGIN reads what is committed when it begins.
+func latest(p *product.Product, x *txn, a *rewrite.Ask) bool {
+	return p.SnapshotAt == product.AtBegin && a.Current && x.level == product.RepeatableRead
+}
+
 // sees gives the ticks between which it was settled what a statement could see.
 func (t *Tracker) sees(x *txn, tk *Ticket, a *rewrite.Ask, to uint64) (from, upTo uint64, ok bool) {
 	if x.seen.imported {
 		return 0, 0, false
 	}
 	moment := t.dbms.SnapshotAt
-	if a.Met || moment == product.AtFirstRead && a.Within || product.Relaxed(x.level) || moment == product.AtFirstRead && (a.Current || x.level == product.Serializable) {
+	if a.Met || latest(t.dbms, x, a) || moment == product.AtFirstRead && a.Within || product.Relaxed(x.level) || moment == product.AtFirstRead && (a.Current || x.level == product.Serializable) {
 		return tk.from, to, true
 	}
 	switch moment {
+	case product.AtBegin:
+		return x.from, cmp.Or(x.seen.read, to), true
 	case product.AtFirstStatement:
 		return x.seen.first, x.seen.any, true
 	case product.AtFirstRead:

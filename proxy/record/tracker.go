@@ -252,6 +252,13 @@ func (t *Tracker) newTxn(from uint64, implicit bool) *txn {
 	return x
 }
 
+// noticed is a transaction that the server has begun already.
+func noticed(t *Tracker) *txn {
+	x := t.newTxn(t.rec.Tick(), false)
+	x.seen.imported = t.dbms.SnapshotAt == product.AtBegin
+	return x
+}
+
 // begin records the transaction's beginning, unless it is recorded.
 func (t *Tracker) begin(x *txn) {
 	if x.begun {
@@ -460,7 +467,7 @@ func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
 		if c.Level != "" {
 			t.txn.level = c.Level
 		}
-		if touches(tk.plan) { // WITH CONSISTENT SNAPSHOT reads, in effect
+		if touches(tk.plan) || t.dbms.SnapshotAt == product.AtBegin { // WITH CONSISTENT SNAPSHOT reads, in effect
 			t.begin(t.txn)
 			t.txn.seen.atBegin(tk.from, to)
 		}
@@ -503,7 +510,7 @@ func (t *Tracker) finish(c statement.Control, res Result, to uint64) {
 		t.end(outcome, to)
 	}
 	if c.Chain {
-		t.txn = t.newTxn(t.rec.Tick(), false)
+		t.txn = noticed(t)
 		if level != "" {
 			t.txn.level = level
 		}
@@ -536,7 +543,7 @@ func (t *Tracker) Status(open bool) []Warning {
 		}
 		t.end(outcome, t.rec.Tick())
 	case open && t.txn == nil:
-		t.txn = t.newTxn(t.rec.Tick(), false)
+		t.txn = noticed(t)
 	case open:
 		t.txn.ends = false
 		// A transaction that began without BEGIN stays open: autocommit is off. What its first statement logged follows

@@ -580,7 +580,7 @@ func TestForms(t *testing.T) {
 // TestFormsWithImages executes the writes with images of all columns: the client sees the same, and the images are those of the rows.
 func TestFormsWithImages(t *testing.T) {
 	if flavor() == TiDB {
-		t.Skip("no images are taken there")
+		t.Skip("TestImagesOnTiDB is like it")
 	}
 	p := newPair(t, 0)
 	p.images = true

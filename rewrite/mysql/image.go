@@ -34,34 +34,50 @@ const maxImagedRows = 100
 // image is SQL text for the values of the wanted columns of a row; empty if there are none. known says of which columns it is certain that
 // they already have the values that they keep.
 func (s *scene) image(src *source, known func(*rewrite.Attribute) bool) string {
-	if s.r.flavor == TiDB {
-		return ""
-	}
+	return s.imageOf(src, func(a *rewrite.Attribute) string {
+		if !known(a) {
+			return ""
+		}
+		return stored(src, a)
+	})
+}
+
+// imageOf is image with the SQL text that value gives for a column; empty if that is not certain.
+func (s *scene) imageOf(src *source, value func(*rewrite.Attribute) string) string {
 	var b strings.Builder
 	for _, name := range s.r.wanted.Columns(src.rel, src.table()) {
 		a := src.column(name)
-		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other || !known(a) {
+		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other {
+			continue
+		}
+		text := value(a)
+		if text == "" {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString(",',',")
 		}
-		ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
-		b.WriteString("'" + escapeName(a.Name) + "=',")
-		switch kindOf(a) {
-		case condition.Folded, condition.Text:
-			fmt.Fprintf(&b, "IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',CONCAT('x',HEX(CONVERT(%[1]s USING utf8mb4)))),'N')", ref, maxImage)
-		case condition.Timestamp:
-			b.WriteString("IFNULL(REPLACE(" + ref + ",' ','T'),'N')")
-		default:
-			b.WriteString("IFNULL(" + ref + ",'N')")
-		}
+		b.WriteString("'" + escapeName(a.Name) + "='," + text)
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "CONCAT(" + b.String() + ")"
 }
+
+// stored is SQL text for the value that a column has.
+func stored(src *source, a *rewrite.Attribute) string {
+	ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
+	switch kindOf(a) {
+	case condition.Folded, condition.Text:
+		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',%s),'N')", ref, maxImage, inHex(ref))
+	case condition.Timestamp:
+		return "IFNULL(REPLACE(" + ref + ",' ','T'),'N')"
+	}
+	return "IFNULL(" + ref + ",'N')"
+}
+
+func inHex(text string) string { return "CONCAT('x',HEX(CONVERT(" + text + " USING utf8mb4)))" }
 
 // readImage makes the text form of an image of what the log has.
 func readImage(text string) (string, error) {
@@ -133,8 +149,8 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 
 // newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
 func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
-	if n.IsReplace || n.IgnoreErr && len(n.OnDuplicate) > 0 || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
-		return ""
+	if n.IsReplace || n.IgnoreErr && len(n.OnDuplicate) > 0 || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB && (n.IgnoreErr || len(n.OnDuplicate) > 0) {
+		return "" // on TiDB the answer would not tell which entries are of the last attempt
 	}
 	if n.Select != nil {
 		return s.selectedRow(n, src)

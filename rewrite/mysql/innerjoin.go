@@ -60,7 +60,7 @@ func joiningOf(s *planner, n *ast.SelectStmt) *joining {
 		j.limit, alone.Limit = n.Limit, nil
 	}
 	switch in := existence(n); {
-	case !plain(&alone) || s.session.Once || s.session.LockingReads || s.session.Cut:
+	case !plain(&alone) || s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut:
 		return nil
 	case in != nil:
 		j.exists, j.q = true, in

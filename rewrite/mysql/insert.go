@@ -81,6 +81,9 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	added := addition{columns: columnWriters, values: insertedMark, probes: "wc_probe"}
 	if log := s.newRow(n, src); log != "" {
 		id := "UUID_SHORT()"
+		if s.r.flavor == TiDB {
+			id = "UUID()"
+		}
 		if n.Select != nil {
 			id = "(" + newRowID + ":=" + id + ")"
 		}

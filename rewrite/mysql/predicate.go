@@ -28,9 +28,6 @@ type asker struct {
 
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
-	if s.r.flavor == TiDB {
-		return
-	}
 	s.plan.Unread = s.asks(n)
 	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && existence(n) != nil
 }
@@ -84,6 +81,8 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "HAVING hides groups"
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows"
+	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
+		return "FOR SHARE may lock nothing"
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
 		return "SKIP LOCKED hides rows"
 	}
@@ -192,8 +191,6 @@ func constantRow(n *ast.SelectStmt) bool {
 // askedByWrite notes what the condition of an UPDATE or DELETE asks of its table.
 func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast.ExprNode, all finding, limit *ast.Limit, values ...ast.ExprNode) {
 	switch {
-	case s.r.flavor == TiDB:
-		return
 	case all.sub > within(s, where, values...).asked:
 		s.plan.Unread = severalTables
 	case limit != nil:
@@ -228,6 +225,8 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 // note puts a predicate read into the plan. It gives the reason if it cannot. pinned is Ask.Pinned.
 func (a *asker) note(from *ast.Join, pinned bool) string {
 	switch {
+	case a.session.Past:
+		return "the session reads what was there earlier"
 	case !strings.EqualFold(a.src.rel.Engine, "InnoDB"):
 		return "a table of another storage engine"
 	case partitions(from):

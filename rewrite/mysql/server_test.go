@@ -292,6 +292,25 @@ func TestSessionFacts(t *testing.T) {
 	}
 }
 
+// TestPast: what a session of TiDB sees may be older than its statements.
+func TestPast(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		past        bool
+	}{
+		{"tidb_snapshot", "", false}, {"tidb_snapshot", "2026-11-28 01:02:03", true},
+		{"tidb_read_staleness", "0", false}, {"tidb_read_staleness", "", false}, {"tidb_read_staleness", "-5", true},
+		{"tidb_low_resolution_tso", "OFF", false}, {"tidb_low_resolution_tso", "ON", true}, {"tidb_enable_external_ts_read", "ON", true},
+		{"tidb_disable_txn_auto_retry", "ON", false}, {"tidb_disable_txn_auto_retry", "OFF", true},
+		{"tidb_txn_mode", "pessimistic", false}, {"tidb_txn_mode", "optimistic", true}, // BEGIN PESSIMISTIC would be at READ COMMITTED
+	} {
+		f, err := DecodeSession([][]string{{"version", "8.0.11-TiDB-v8.4.0"}, {"transaction_isolation", "READ-COMMITTED"}, {"group_concat_max_len", "1024"}, {c.name, c.value}})
+		if err != nil || f.Session.Past != c.past {
+			t.Errorf("%s = %q: past %t, %v", c.name, c.value, f.Session.Past, err)
+		}
+	}
+}
+
 // TestSessionFactsUnderLimit: sql_select_limit cuts the answers to SHOW, and not what a session must know.
 func TestSessionFactsUnderLimit(t *testing.T) {
 	s := newSide(t, testserver.Family(t), 0)

@@ -29,6 +29,7 @@ type Session struct {
 	Wanted uint64 // Rewriter.Generation
 	UTF8   bool   // the client's texts are in UTF-8
 	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT
+	Past   bool   // what plain reads see may be older than their statement and their transaction (TiDB)
 }
 
 // WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).
@@ -71,7 +72,7 @@ func SessionQuery() string {
 const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
 	"'group_concat_max_len','max_allowed_packet','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
-	"'tidb_disable_txn_auto_retry')"
+	"'tidb_disable_txn_auto_retry','tidb_snapshot','tidb_read_staleness','tidb_low_resolution_tso','tidb_enable_external_ts_read')"
 
 // WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
 func WholeSessionQuery(flavor Flavor) string {
@@ -113,12 +114,16 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	f.Snapshot = on(v["innodb_snapshot_isolation"])
 	if f.Flavor == TiDB { // optimistic transactions read from a snapshot at each level (TiDB docs, "Transaction Isolation Levels")
 		f.Snapshot = strings.EqualFold(v["tidb_txn_mode"], "optimistic")
+		stale := v["tidb_read_staleness"]
+		f.Session.Past = v["tidb_snapshot"] != "" || stale != "" && stale != "0" || on(v["tidb_low_resolution_tso"]) || on(v["tidb_enable_external_ts_read"])
 		if f.Snapshot && f.Level == "read committed" {
-			f.Level = "repeatable read"
+			f.Level, f.Session.Past = "repeatable read", true // BEGIN PESSIMISTIC is at READ COMMITTED
 		}
 		// A transaction that is executed again at COMMIT may lose an update (TiDB docs, optimistic transactions: automatic retry).
 		retry, told := v["tidb_disable_txn_auto_retry"]
-		f.Snapshot = f.Snapshot && (!told || on(retry))
+		if told && !on(retry) {
+			f.Snapshot, f.Session.Past = false, true
+		}
 	}
 	if f.Level == "repeatable read" && f.Snapshot {
 		f.Level = "snapshot"

@@ -1,7 +1,9 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -34,8 +37,8 @@ func (s *planner) stampChanged(list []*ast.Assignment, src *source, set, end int
 		s.opaque("the assignments are not certain")
 		return false
 	}
-	var same []string
-	var columns []string
+	var same, columns []string
+	became := map[string]string{}
 	for i, a := range list {
 		c := src.column(a.Column.Name.O)
 		if c == nil || c.Generated || mysqlsyntax.ContainsName(columns, c.Name) {
@@ -50,11 +53,24 @@ func (s *planner) stampChanged(list []*ast.Assignment, src *source, set, end int
 			return false
 		}
 		same = append(same, before+"="+after)
+		became[c.Name] = assignedImage("("+texts[i]+")", c)
 	}
 	w := src.ref + "." + columnWriters
 	kept, next := w, nextWriters(w)
 	if log {
-		kept, next = logging(logEntry("m", src), kept), logging(logEntry("u", src), next)
+		op, images := "u", []string(nil)
+		if image := s.image(src, func(*rewrite.Attribute) bool { return true }); image != "" {
+			op, images = "U", []string{image, cmp.Or(s.imageOf(src, func(a *rewrite.Attribute) string {
+				switch text, assigned := became[a.Name]; {
+				case assigned:
+					return text
+				case a.Touched:
+					return ""
+				}
+				return stored(src, a)
+			}), "'-'")}
+		}
+		kept, next = logging(logEntry("m", src), kept), logging(logEntry(op, src, images...), next)
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
@@ -114,6 +130,40 @@ func (s *scene) assignedSignature(list []source, text string, e ast.ExprNode, ty
 	}
 	return signature(s.r.flavor, text, typ)
 }
+
+// assignedImage is SQL text for the value that a column gets from an expression that has a signature; ! where it may take another one.
+func assignedImage(text string, a *rewrite.Attribute) string {
+	null, size := "'N'", sizeOf(a.Type)
+	if a.Required {
+		null = "'!'"
+	}
+	as := func(typ string) string { return "CAST(" + text + " AS " + typ + ")" }
+	var value string
+	switch kind := kindOf(a); {
+	case kind == condition.Number && typeName(a.Type) == "decimal":
+		value = as("DECIMAL(" + size + ")")
+	case kind == condition.Number:
+		typ, least, most := "SIGNED", "0", int64(math.MaxInt64)
+		if bits := integerBits[typeName(a.Type)]; !strings.Contains(strings.ToLower(a.Type), "unsigned") {
+			most >>= 64 - bits
+			least = strconv.FormatInt(-most-1, 10)
+		} else if typ = "UNSIGNED"; bits < 64 {
+			most >>= 63 - bits
+		}
+		value = fmt.Sprintf("IF(%s BETWEEN %s AND %d,%[1]s,'!')", as(typ), least, most)
+	case kind == condition.Date:
+		value = as("DATE")
+	case kind == condition.Timestamp:
+		value = "REPLACE(" + as(strings.ToUpper(a.Type)) + ",' ','T')"
+	case !strings.HasPrefix(a.Collation, "utf8mb4_") || typeName(a.Type) != "varchar":
+		return ""
+	default:
+		value = fmt.Sprintf("IF(OCTET_LENGTH(%s)>%d OR CHAR_LENGTH(%[1]s)>%[3]s,'!',%[4]s)", as("CHAR"), maxImage, size, inHex(as("CHAR")))
+	}
+	return "IF(" + text + " IS NULL," + null + ",IFNULL(" + value + ",'!'))"
+}
+
+var integerBits = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 // sizeOf is what stands in parentheses behind a type's name.
 func sizeOf(typ string) string {

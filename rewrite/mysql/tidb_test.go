@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
 )
@@ -93,6 +94,41 @@ func TestVeilOnTiDB(t *testing.T) {
 			t.Errorf("%s: coverage %q (%s), %d accesses; want %q, %d", f.sql, plan.Coverage, plan.Why, len(accesses), f.coverage, f.n)
 		}
 		p.try(t, f.sql, true, nil)
+	}
+}
+
+// The images of what is written are those of the rows, also where what is assigned takes another form in the column.
+func TestImagesOnTiDB(t *testing.T) {
+	if !testserver.IsTiDB() {
+		t.Skip("make test-engines runs this")
+	}
+	p := newPair(t, 0)
+	p.images = true
+	p.rewriter.WantAll()
+	images := map[string]int{}
+	check := func(sql string) {
+		_, accesses := p.check(t, sql)
+		for _, a := range accesses {
+			if a.Op != history.OpMatch && a.Op != history.OpRead {
+				images[sql] += len(a.Image)
+			}
+		}
+	}
+	for _, forms := range [][]form{updates, inserts, deletes} {
+		for _, f := range forms {
+			if !slices.Contains(unordered, f.sql) {
+				check(f.sql)
+			}
+		}
+	}
+	for _, sql := range []string{
+		"UPDATE account SET balance = balance + 1", "UPDATE account SET balance = -2147483648 + id, owner = 'Zoë'", "UPDATE account SET owner = NULL, note = '' WHERE id > 1",
+		"UPDATE account SET owner = 12, balance = '7'", "UPDATE account SET owner = CONCAT(owner, 'x') WHERE id = 1", "UPDATE kinds SET d = d + 0.50 WHERE id = 1",
+		"INSERT INTO parent (id, v) VALUES (8, 4 + 4), (9, id + 1)", "INSERT INTO bare SET a = 9, b = CONCAT('q', a)",
+	} {
+		if check(sql); images[sql] == 0 {
+			t.Errorf("%s: no images", sql)
+		}
 	}
 }
 

@@ -72,8 +72,11 @@ func (s *settings) follow(p *rewrite.Plan) {
 	case statement.ControlDatabase:
 		s.env.Database = c.Name
 	}
-	if s.flavor == dialect.TiDB && (p.Verb == "set" || p.Verb == "begin") && strings.Contains(strings.ToUpper(p.Text), "TIMESTAMP") {
-		s.past, s.env.Past = true, true
+	// SET TRANSACTION and START TRANSACTION READ ONLY AS OF TIMESTAMP (TiDB)
+	if p.Verb == "set" || p.Verb == "begin" {
+		text := strings.ToUpper(p.Text)
+		s.past = s.past || strings.Contains(text, "TRANSACTION") && strings.Contains(text, "TIMESTAMP")
+		s.env.Past = s.env.Past || s.past
 	}
 	if p.Temporary != "" && len(s.env.Temporary) < temporaryMax {
 		s.env = s.env.WithTemporary(p.Temporary)

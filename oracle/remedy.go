@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +97,11 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	case anomaly.RemedyOneRead:
 		r.Text = "read what belongs together in one statement"
 	case anomaly.RemedyConstraint:
-		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE"+behind(", ", p.Exclusion)+")", "handle the refusal"
+		unique := "UNIQUE"
+		if column := f.folded(); column != "" && p.CaseCounts {
+			unique = "a UNIQUE index over lower(" + column + ")"
+		}
+		r.Text, r.Cost = "let a constraint refuse the second row ("+unique+behind(", ", p.Exclusion)+")", "handle the refusal"
 	case anomaly.RemedyParent:
 		r.Text, r.Cost = "first lock a row that both must lock (for bookings: the row of the room)", "others wait"
 		current := sees(p, f.Level, product.ForUpdate) == product.V3
@@ -113,6 +118,18 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		}
 	}
 	return r
+}
+
+var lowered = regexp.MustCompile(`^[^']*\blower\((\w+)\) = `)
+
+// folded is the column that a condition of the finding compares without regard to case; empty if there is none that is certain.
+func (f *Finding) folded() string {
+	for _, e := range f.Edges {
+		if m := lowered.FindStringSubmatch(e.Condition); m != nil {
+			return m[1]
+		}
+	}
+	return ""
 }
 
 // behind is a text with something in front, or nothing.

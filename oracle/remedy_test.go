@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"strings"
 	"testing"
 
+	"wirecheck/anomaly"
 	"wirecheck/product"
 )
 
@@ -81,6 +83,23 @@ func TestRemedySQL(t *testing.T) {
 }
 
 // TestOnlyReads: one snapshot prevents what a transaction saw that only read; not what it locked or wrote.
+// TestRemedyOverCase: UNIQUE refuses no text that differs in case alone, where case counts.
+func TestRemedyOverCase(t *testing.T) {
+	for _, c := range []struct{ product, condition, want string }{
+		{"postgres", "lower(email) = lower('Ann')", "(a UNIQUE index over lower(email), EXCLUDE)"},
+		{"postgres", "shop = 3 and lower(email) = lower('ann')", "(a UNIQUE index over lower(email), EXCLUDE)"},
+		{"postgres", "email = 'ann'", "(UNIQUE, EXCLUDE)"},
+		{"postgres", "note = 'lower(email) = '", "(UNIQUE, EXCLUDE)"},
+		{"mariadb", "lower(email) = lower('Ann')", "(UNIQUE)"}, // its collations take them for equal
+	} {
+		f := Finding{Class: anomaly.G2, Name: anomaly.WriteSkew, Transactions: make([]Transaction, 2), Edges: []Edge{{Kind: EdgeRW, Condition: c.condition}}}
+		got := remedy(anomaly.RemedyConstraint, product.Of(c.product), &f).Text
+		if !strings.HasSuffix(got, " "+c.want) {
+			t.Errorf("%s, %s: %q, want %q", c.product, c.condition, got, c.want)
+		}
+	}
+}
+
 func TestOnlyReads(t *testing.T) {
 	for _, tt := range []struct {
 		first, second string

@@ -99,7 +99,8 @@ var postgres = Product{
 	Client: "psql",
 	Dump:   "pg_dump --no-owner",
 	// Manual, 54.24: pg_settings.
-	Changed:   "SELECT name, setting FROM pg_settings WHERE source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val",
-	Exclusion: "EXCLUDE", // 5.4.6
-	Refusals:  "SQLSTATE 40001",
+	Changed:    "SELECT name, setting FROM pg_settings WHERE source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val",
+	Exclusion:  "EXCLUDE", // 5.4.6
+	CaseCounts: true,      // 11.7: a unique index on lower(col)
+	Refusals:   "SQLSTATE 40001",
 }

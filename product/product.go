@@ -40,7 +40,9 @@ type Product struct {
 	// Changed is the query for the settings of the server that differ from their defaults: a name and a value a row. Empty: it does not tell.
 	Changed   string
 	Exclusion string // the constraint that refuses rows which overlap; empty: there is none
-	Refusals  string // the errors with which the product refuses a transaction that would not fit, for people
+	// CaseCounts says that UNIQUE takes texts for different that differ in case alone, if the column has no other collation than the usual one.
+	CaseCounts bool
+	Refusals   string // the errors with which the product refuses a transaction that would not fit, for people
 }
 
 // TestForm is a form of test files.

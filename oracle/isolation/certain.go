@@ -21,7 +21,7 @@ func direct(c *Checker, class oracle.Class, ts []*txn, e edge) {
 // internal reports that access a of t read v although an earlier statement of t had written a later version of the row, last. Only a
 // SELECT tells this: a cursor that was opened before the write rightly goes on with the older version.
 func internal(c *Checker, t *txn, a *access, v, last *version) {
-	if last == nil || last.wstmt >= a.stmt || v.writer == t || !v.precedes(last) {
+	if last == nil || last.wstmt >= a.stmt || v.writer == t && v.wstmt == last.wstmt || !v.precedes(last) {
 		return
 	}
 	if st := &t.stmts[a.stmt]; st.failed || st.verb != "select" && st.verb != "" || st.coverage != history.CoverageExact {

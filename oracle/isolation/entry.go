@@ -45,7 +45,9 @@ func (n *entry) read(i int) {
 	v.named(said.name)
 	a.own = v.writer == t || t.goesBy(said.writer)
 	if t.partial || a.own {
-		a.own = true
+		if a.own = true; v.writer == t && !t.partial {
+			internal(n.c, t, a, v, n.record(v).last)
+		}
 		return
 	}
 	putAt(n.c, v, said.order, said.asOf)

@@ -14,9 +14,10 @@ type around struct {
 	rows    index // the number of each row, of unkeyed ones of each version
 	written index // the versions written
 	row     []uint32
-	wrote   []bool // by row: an access that was passed wrote it
-	later   []bool // the transaction had written the row before
-	current []bool // by row: a later current read takes the place of a plain read
+	wrote   []bool   // by row: an access that was passed wrote it
+	last    []uint64 // by row: the version that it wrote
+	later   []bool   // the transaction had written the row before
+	current []bool   // by row: a later current read takes the place of a plain read
 }
 
 // place is the row of an access, or of a version where rows have no keys.
@@ -43,6 +44,7 @@ func (r *around) look(t *running) {
 	r.rows.clear(2 * n)
 	r.written.clear(n)
 	r.wrote = slices.Grow(r.wrote[:0], 2*n)[:2*n]
+	r.last = slices.Grow(r.last[:0], 2*n)[:2*n]
 	r.current = slices.Grow(r.current[:0], 2*n)[:2*n]
 	clear(r.wrote)
 	clear(r.current)
@@ -57,7 +59,7 @@ func (r *around) look(t *running) {
 		if !a.op.Writes() {
 			if r.wrote[r.row[i]] {
 				r.later[i] = true
-				if _, mine := r.written.of(id); !mine && !slices.Contains(t.tokens, a.token) {
+				if _, mine := r.written.of(id); mine && id != r.last[r.row[i]] || !mine && !slices.Contains(t.tokens, a.token) {
 					r.special = true
 				}
 			}
@@ -65,10 +67,12 @@ func (r *around) look(t *running) {
 		}
 		r.written.put(id, 0)
 		r.special = r.special || a.key == 0 && r.wrote[r.row[i]] || a.prev != 0 && a.prev == a.ver // the links would be a ring
-		if a.key != 0 {
-			r.wrote[r.row[i]] = true
-		} else if a.prev != 0 {
-			r.wrote[number(a.place(a.prev))] = true // read again, that is older than its own
+		row := r.row[i]
+		if a.key == 0 && a.prev != 0 {
+			row = number(a.place(a.prev)) // read again, that is older than its own
+		}
+		if a.key != 0 || a.prev != 0 {
+			r.wrote[row], r.last[row] = true, id
 		}
 	}
 	clear(r.wrote)

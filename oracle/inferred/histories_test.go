@@ -96,7 +96,7 @@ func TestHistories(t *testing.T) {
 		{name: "lost update", text: "a x 0\nr x 0, a x 1\nr x 0, a x 2", want: "G2-item lost-update"},
 		{name: "lost update, order known", text: "a x 0\nr x 0, a x 1\nr x 0, a x 2\nr x 0 1 2", want: "G-single lost-update"},
 		{name: "lost update, near miss", text: "a x 0\nr x 0, a x 1\nr x 0 1, a x 2", want: ""},
-		{name: "no lost update: read again before the write", text: "w x 0\nr x = 0, w x 1\nr x = 0, r x = 1, w x 2", want: "G2-item internal"},
+		{name: "lost update, though it read again before the write", text: "w x 0\nr x = 0, w x 1\nr x = 0, r x = 1, w x 2", want: "G2-item internal lost-update"},
 		{name: "one transaction writes twice", text: "r x, a x 1, a x 2\nr x 1 2", want: ""},
 		{name: "long fork", text: "a x 1\nr x 1, r y\na y 1\nr y 1, r x", want: "G-nonadjacent"},
 		{name: "long fork, near miss", text: "a x 1\nr x 1, r y\na y 1\nr y 1, r x 1", want: ""},

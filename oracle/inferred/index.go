@@ -366,10 +366,8 @@ func (c *checker) lostUpdates() {
 		reads := map[int32]access{} // the first read of each transaction
 		done := map[int32]bool{}
 		for _, r := range info.reads {
-			if f, ok := reads[r.txn]; !ok {
+			if _, ok := reads[r.txn]; !ok {
 				reads[r.txn] = r
-			} else if resultText(c.op(f)) != resultText(c.op(r)) && !c.wroteBefore(info, r) {
-				done[r.txn] = true // it knew of more than one version when it wrote
 			}
 		}
 		for _, w := range info.writes {

@@ -194,7 +194,7 @@ var Levels = []Level{
 		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, check: cycleOf(WW | WR)},
 	{Name: "read committed with monotonic reads", kinds: data, Aliases: []string{"RC with monotonic reads", "monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
 		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, check: both(cycleOf(WW|WR), overwritten(earlier))},
-	{Name: "cursor stability", kinds: data, Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
+	{Name: "cursor stability", kinds: data, Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a cycle over one row of ww and one rw (a lost update)", Source: "Adya 1999, PL-CS", Implies: []string{"PL-2"},
 		check: both(cycleOf(WW|WR), lostUpdate)},
 	{Name: "monotonic atomic view", kinds: data, Aliases: []string{"MAV"}, Forbids: "PL-2, and a read from before a transaction of which the same or an earlier statement read (OTV)",
 		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},

@@ -312,19 +312,10 @@ func brute(m *model) map[string]bool {
 			return false
 		})
 	}
-	lost := false
+	lost := false // a cycle over one row of ww and one rw
 	for t, ops := range m.ops {
-		for j, w := range ops {
-			if !w.write {
-				continue
-			}
-			last := -2
-			for _, o := range ops[:j] {
-				if o.row == w.row {
-					last = max(last, m.place(o.row, o.from)) // the newest that it saw
-				}
-			}
-			lost = lost || last > -2 && last+1 < m.place(w.row, t)
+		for _, w := range ops {
+			lost = lost || w.write && slices.ContainsFunc(ops, func(o op) bool { return !o.write && o.row == w.row && m.place(o.row, o.from)+1 < m.place(w.row, t) })
 		}
 	}
 	atomic := view(func(int, int) bool { return true })

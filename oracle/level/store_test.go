@@ -97,8 +97,7 @@ func (t *txn) lastRead(row int) (w *txn, ok bool) {
 
 // current refuses to write a row of which the transaction read another version than the newest.
 func current(s *store, t *txn, row int) bool {
-	w, ok := t.lastRead(row)
-	return !ok || w == s.at(row, s.now())
+	return !slices.ContainsFunc(t.acts, func(a act) bool { return !a.write && a.row == row && a.from != t && a.from != s.at(row, s.now()) })
 }
 
 // firstWins refuses transactions whose rows changed behind their point.
@@ -182,7 +181,7 @@ var kinds = []kind{
 			return s.at(row, p)
 		}},
 	{level: "cursor stability", locks: true, begin: lastPoint, write: current, version: func(s *store, t *txn, row int) *txn { return s.at(row, s.between(0, s.now())) }},
-	{level: "monotonic atomic view", locks: true, begin: anyPoint, stmt: func(s *store, t *txn) { t.point = s.between(t.point, s.now()) }},
+	{level: "monotonic atomic view", locks: true, forks: true, begin: anyPoint, stmt: func(s *store, t *txn) { t.point = s.between(t.point, s.now()) }},
 	{level: "read atomic", locks: true, forks: true, begin: lastPoint, version: atomic},
 	{level: "update atomic", locks: true, forks: true, begin: lastPoint, version: atomic, write: current},
 	{level: "causal", forks: true, begin: causes},

@@ -131,7 +131,7 @@ func readBefore(c *checker, info *keyInfo, got []string, r access) {
 	}
 }
 
-// listOrder is the order of a list's elements: the longest list that was read. A list with one element needs no reader.
+// listOrder is the order of a list's elements: the longest list that was read. A list of one transaction's elements needs no reader.
 func (c *checker) listOrder(info *keyInfo) (order []int32) {
 	var longest []string
 	at := access{none, none}
@@ -140,17 +140,19 @@ func (c *checker) listOrder(info *keyInfo) (order []int32) {
 			longest, at = got, r
 		}
 	}
-	if longest == nil {
-		possible := slices.DeleteFunc(slices.Clone(info.writes), func(w access) bool {
-			return c.h.Transactions[w.txn].Outcome == history.OutcomeAborted
-		})
-		if len(possible) == 1 {
-			return []int32{info.byValue[c.op(possible[0]).Value]}
+	if longest == nil { // nobody read it: those of one transaction come as it appended them
+		by := none
+		for _, w := range info.writes {
+			if !c.node[w.txn] {
+				continue
+			}
+			if by != none && by != int(w.txn) {
+				c.coverage.Unordered++
+				return nil
+			}
+			by, order = int(w.txn), append(order, info.byValue[c.op(w).Value])
 		}
-		if len(possible) > 1 {
-			c.coverage.Unordered++
-		}
-		return nil
+		return order
 	}
 	for _, r := range info.reads {
 		got := seenBy(c.op(r), true)
@@ -175,7 +177,7 @@ func (c *checker) ownOrder(info *keyInfo, order []int32) {
 	last := map[int32]int32{} // of each transaction: its last element so far
 	for _, v := range order {
 		x := &c.versions[v]
-		if x.writer == none || x.twice {
+		if x.writer == none || x.twice || !c.node[x.writer] {
 			continue
 		}
 		if before, ok := last[x.writer]; ok && c.versions[before].op > x.op {

@@ -5,7 +5,7 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/oracle"
-	"wirecheck/oracle/level"
+	"wirecheck/oracle/cycle"
 )
 
 const (
@@ -83,8 +83,8 @@ func bucket(n int, edges []edge, by func(*edge) int32) []edge {
 }
 
 // components finds the strongly connected components of more than one transaction among those that in allows.
-func (g *graph) components(nodes []int32, mask kinds, in func(t int32) bool) [][]int32 {
-	return level.Components(len(g.at)-1, slices.Values(nodes), func(t, k int32) (int32, bool) {
+func (g *graph) components(nodes []int32, mask kinds, in func(t int32) bool) (list [][]int32) {
+	cycle.Components(len(g.at)-1, slices.Values(nodes), func(t, k int32) (int32, bool) {
 		if k += g.at[t]; k >= g.at[t+1] {
 			return 0, false
 		}
@@ -92,7 +92,12 @@ func (g *graph) components(nodes []int32, mask kinds, in func(t int32) bool) [][
 			return l.to, true
 		}
 		return -1, true
+	}, func(nodes []int32) {
+		if len(nodes) > 1 {
+			list = append(list, slices.Clone(nodes))
+		}
 	})
+	return list
 }
 
 // shape says which closed walks a class of cycles consists of. A state counts rw edges up to two, and says whether the last one was one.
@@ -165,9 +170,9 @@ func (c *checker) component(g *graph, scc []int32) {
 			if sh.class == anomaly.G0 {
 				sh.first = ww
 			}
-			if cycle := g.shortest(scc, member, sh); cycle != nil {
+			if found := g.shortest(scc, member, sh); found != nil {
 				had = append(had, kind{v, s})
-				c.reportCycle(g, cycle, sh, variant.suffix)
+				c.reportCycle(g, found, sh, variant.suffix)
 			}
 		}
 	}
@@ -192,8 +197,8 @@ func (g *graph) shortest(scc []int32, member map[int32]bool, sh shape) (best []h
 				if l := &g.links[i]; l.kinds&sh.first == 0 || !in[l.to] {
 					continue
 				}
-				if cycle := g.walk(t, i, in, sh, len(best)); cycle != nil {
-					best = cycle
+				if found := g.walk(t, i, in, sh, len(best)); found != nil {
+					best = found
 				}
 				if len(best) == 2 || best == nil && g.left <= 0 || g.left < mostSteps/2 && best != nil {
 					return best

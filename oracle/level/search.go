@@ -2,8 +2,9 @@ package level
 
 import (
 	"cmp"
-	"iter"
 	"slices"
+
+	"wirecheck/oracle/cycle"
 )
 
 // arc leads to a node of a digraph, for an edge: a place in component.edges, or below 0 one that has no place there (digraph.edge).
@@ -59,80 +60,21 @@ func (d *digraph) edge(i int32) *edge {
 // components numbers the strongly connected components of more than one node from 1 on; others get 0.
 func (d *digraph) components() (of []int32, count int32) {
 	of = make([]int32, d.nodes())
-	list := Components(len(of), func(yield func(int32) bool) {
-		for v := range d.nodes() {
-			if !yield(v) {
-				return
-			}
-		}
-	}, func(v, k int32) (int32, bool) {
+	cycle.Components(len(of), cycle.All(len(of)), func(v, k int32) (int32, bool) {
 		if k += d.first[v]; k < d.first[v+1] {
 			return d.arcs[k].to, true
 		}
 		return 0, false
-	})
-	for i, nodes := range list {
-		for _, v := range nodes {
-			of[v] = int32(i + 1)
+	}, func(nodes []int32) {
+		if len(nodes) == 1 {
+			return
 		}
-	}
-	return of, int32(len(list))
-}
-
-// Components gives the strongly connected components of more than one node of a digraph with n nodes, as far as roots lead to them (Tarjan
-// 1972, without recursion). next gives the node to which arc k of node v leads, or one below 0 if the arc does not count; it reports false
-// behind the last arc.
-func Components(n int, roots iter.Seq[int32], next func(v, k int32) (to int32, ok bool)) (out [][]int32) {
-	index, low, on := make([]int32, n), make([]int32, n), make([]bool, n)
-	type frame struct{ node, arc int32 }
-	var stack []int32
-	var work []frame
-	count := int32(0)
-	enter := func(v int32) {
 		count++
-		index[v], low[v], on[v] = count, count, true
-		stack = append(stack, v)
-		work = append(work, frame{v, 0})
-	}
-	for root := range roots {
-		if index[root] != 0 {
-			continue
+		for _, v := range nodes {
+			of[v] = count
 		}
-		for enter(root); len(work) > 0; {
-			f := &work[len(work)-1]
-			v := f.node
-			if to, ok := next(v, f.arc); ok {
-				f.arc++
-				switch {
-				case to < 0:
-				case index[to] == 0:
-					enter(to)
-				case on[to]:
-					low[v] = min(low[v], index[to])
-				}
-				continue
-			}
-			if work = work[:len(work)-1]; len(work) > 0 {
-				p := work[len(work)-1].node
-				low[p] = min(low[p], low[v])
-			}
-			if low[v] != index[v] {
-				continue
-			}
-			i := len(stack) - 1
-			for stack[i] != v {
-				i--
-			}
-			for _, w := range stack[i:] {
-				on[w] = false
-			}
-			if len(stack)-i > 1 {
-				out = append(out, slices.Clone(stack[i:]))
-			}
-			stack = stack[:i]
-		}
-	}
-	return out
+	})
+	return of, count
 }
 
 // maxWork bounds the search for the shortest of several cycles, and the searches that are made for each edge, in arcs.

@@ -1,6 +1,10 @@
 package sieve
 
-import "slices"
+import (
+	"slices"
+
+	"wirecheck/oracle/cycle"
+)
 
 // graph is what strongly connected components are looked for in. Its first nodes are the transactions.
 type graph struct {
@@ -21,7 +25,7 @@ func (g *graph) edge(from, to uint32) {
 	}
 }
 
-// components numbers the strongly connected components, those first to which others lead (Tarjan 1972, without recursion).
+// components numbers the strongly connected components, those first to which others lead.
 func (g *graph) components() (of []uint32) {
 	n := g.nodes
 	first := make([]uint32, n+1)
@@ -46,57 +50,19 @@ func (g *graph) components() (of []uint32) {
 		to[next[a]] = b
 		next[a]++
 	})
-	copy(next, first)
 	of = make([]uint32, n)
-	number, low := make([]uint32, n), make([]uint32, n) // one more than the number; 0: not met
-	var stack, path []uint32
-	met, count := uint32(0), uint32(0)
-	for root := range n {
-		if number[root] != 0 {
-			continue
+	count := uint32(0)
+	cycle.Components(int(n), cycle.All(int(n)), func(v, k int32) (int32, bool) {
+		if at := first[v] + uint32(k); at < first[v+1] {
+			return int32(to[at]), true
 		}
-		path = append(path, root)
-		for len(path) > 0 {
-			v := path[len(path)-1]
-			if number[v] == 0 {
-				met++
-				number[v], low[v], of[v] = met, met, none
-				stack = append(stack, v)
-			}
-			deeper := false
-			for next[v] < first[v+1] {
-				w := to[next[v]]
-				next[v]++
-				if number[w] == 0 {
-					path, deeper = append(path, w), true
-					break
-				}
-				if of[w] == none {
-					low[v] = min(low[v], number[w])
-				}
-			}
-			if deeper {
-				continue
-			}
-			path = path[:len(path)-1]
-			if len(path) > 0 {
-				p := path[len(path)-1]
-				low[p] = min(low[p], low[v])
-			}
-			if low[v] != number[v] {
-				continue
-			}
-			for {
-				w := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				of[w] = count
-				if w == v {
-					break
-				}
-			}
-			count++
+		return 0, false
+	}, func(nodes []int32) {
+		for _, v := range nodes {
+			of[v] = count
 		}
-	}
+		count++
+	})
 	g.of = of
 	return of
 }

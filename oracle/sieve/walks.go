@@ -63,8 +63,7 @@ func (x *exact) walks() *Walks {
 			back = append(back, uint32(i))
 		}
 	}
-	type place struct{ mark, out, in uint32 }
-	leaves, comes := make([]place, n), make([]place, n)
+	at := [2][]uint32{make([]uint32, nodes), make([]uint32, nodes)} // the places of the arcs from and to a transaction that ends, by their other ends
 	begun := 0
 	for end, t := range x.txns.ended {
 		for begun < n && int(x.txns.began[begun]) <= end {
@@ -76,17 +75,8 @@ func (x *exact) walks() *Walks {
 		}
 		for i := range list {
 			e := &list[i]
-			from, to, p := of[t], of[e.other], &leaves[e.other]
-			if !e.leaves {
-				from, to, p = to, from, &comes[e.other]
-			}
 			g.Backward = g.Backward || e.kind != cycle.RW && e.leaves
-			if p.mark != uint32(end)+1 {
-				p.mark = uint32(end) + 1
-				p.out, p.in = g.Join(from, to, e.kind)
-				continue
-			}
-			g.Set(from, p.out, to, p.in, g.Nodes[from].Out[p.out].Kinds|e.kind)
+			w.draw(g, of[t], of[e.other], e, at)
 		}
 		if s := of[t]; len(g.Nodes[s].In) > 0 && len(g.Nodes[s].Out) > 0 {
 			found, _ := g.Through(s, cycle.Data, begun)
@@ -97,6 +87,21 @@ func (x *exact) walks() *Walks {
 	}
 	w.far = g.Far
 	return w
+}
+
+// draw draws an edge of node t, whose transaction ends. The arc between the two, if there is one already, is the last one at the other end.
+func (w *Walks) draw(g *cycle.Graph, t, other uint32, e *edge, at [2][]uint32) {
+	to, from := g.Nodes[other].In, g.Nodes[other].Out
+	switch {
+	case e.leaves && len(to) > 0 && to[len(to)-1].Node == t:
+		g.Set(t, at[0][other], other, uint32(len(to)-1), to[len(to)-1].Kinds|e.kind)
+	case e.leaves:
+		at[0][other], _ = g.Join(t, other, e.kind)
+	case len(from) > 0 && from[len(from)-1].Node == t:
+		g.Set(other, uint32(len(from)-1), t, at[1][other], from[len(from)-1].Kinds|e.kind)
+	default:
+		_, at[1][other] = g.Join(other, t, e.kind)
+	}
 }
 
 // add adds a cycle that transaction t completed.

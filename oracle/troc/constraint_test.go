@@ -260,6 +260,29 @@ func TestConstraints(t *testing.T) {
 			session b
 			step b1 { SELECT c.id, p.v FROM c JOIN p ON p.id = c.p FOR UPDATE }
 			permutation a1 a2 b1 a3`, falsify("b1", lostRow), false},
+		{"a foreign key that looks at rows which came while it waited", "postgres", product.ReadCommitted, `
+			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT REFERENCES t (id)) }
+			setup { INSERT INTO t VALUES (1, NULL), (2, 1) }
+			session a
+			step a1 { BEGIN }
+			step a2 { SELECT * FROM t WHERE id = 1 FOR UPDATE }
+			step a3 { INSERT INTO t VALUES (3, 1) }
+			step a4 { COMMIT }
+			session b
+			step b1 { DELETE FROM t }
+			permutation a1 a2 b1 a3 a4`, nil, false},
+		{"a foreign key that looks at what was there before", "postgres", product.ReadCommitted, `
+			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT REFERENCES t (id)) }
+			setup { INSERT INTO t VALUES (1, NULL), (2, 1) }
+			session a
+			step a1 { BEGIN }
+			step a2 { SELECT * FROM t WHERE id = 1 FOR UPDATE }
+			step a3 { COMMIT }
+			session b
+			step b1 { DELETE FROM t }
+			permutation a1 a2 b1 a3`, falsify("b1", func(st *schedule.Step) {
+			st.Answer, st.Reason = answer.Result{Err: &answer.Error{Code: "23503", Message: "refused"}}, answer.ReasonOther
+		}), false},
 		{"what changes while it waits", "mariadb mysql", product.RepeatableRead, parents + `
 			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
 			setup { INSERT INTO c VALUES (1, 1), (2, 2) }

@@ -104,6 +104,18 @@ func (c *check) others(w *world, i int, cand *candidate) {
 	}
 }
 
+// looksBack says why a write that waited may have been refused, or not: it goes on with the rows that it had found, and its foreign keys look at those that
+// others have brought to the same table meanwhile (PostgreSQL manual, 13.2.1). No view of one moment shows that.
+func looksBack(c *check, w *world, i int, cand *candidate, refused bool) string {
+	for name := range cand.views {
+		x, sent := c.txOf[i], moment{at: c.sentAt(i)}
+		if refused && c.s.Steps[i].Waited && c.features.itself[name] && !w.view(name, x, sent).equal(w.view(name, x, moment{at: c.place})) {
+			return "it waited, and foreign keys lead from table " + name + ", which others wrote meanwhile, back to it"
+		}
+	}
+	return ""
+}
+
 // related reports whether foreign keys may lead from a statement to a table that it does not name: an INSERT looks for the rows that its own refer to, a
 // DELETE for those that refer to its rows, and the actions which these set off go on from there.
 func related(c *check, q *statement.Statement, table string) bool {

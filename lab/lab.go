@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
@@ -79,6 +81,7 @@ type Lab struct {
 	contents *engine.Contents // what that setup left
 	outputs  []Output         // what that setup brought back
 	altered  bool             // something was executed since that may have changed definitions
+	pristine bool             // nothing was executed at all since it was reset or set up
 }
 
 // session is one connection of the lab.
@@ -101,7 +104,7 @@ func (l *Lab) Thorough(on bool) {
 	if l.config.Reset == Setup {
 		return
 	}
-	if l.config.Reset = Quick; on {
+	if l.config.Reset, l.pristine = Quick, false; on {
 		l.config.Reset = Thorough
 	}
 }
@@ -222,6 +225,7 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec, plain bool) error 
 	for len(l.members) < len(spec.Sessions) {
 		l.members = append(l.members, nil)
 	}
+	var stale []int
 	for i, s := range l.members {
 		if i >= len(spec.Sessions) {
 			if s != nil && (s.dirty || s.inside) {
@@ -242,37 +246,62 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec, plain bool) error 
 				return err
 			}
 		}
-		if err := l.renew(ctx, i, name); err != nil {
+		stale = append(stale, i)
+	}
+	return l.renew(ctx, stale, func(i int) string { return spec.Sessions[i].Name })
+}
+
+// renew makes sessions as new: by the server's own means where it has some, all at once, or by new connections, one after the other, so that
+// they always have their numbers in the same order.
+func (l *Lab) renew(ctx context.Context, stale []int, name func(i int) string) error {
+	renewed := make([]bool, len(l.members))
+	var g errgroup.Group
+	for _, i := range stale {
+		g.Go(func() (err error) {
+			s := l.members[i]
+			if s == nil || s.lost {
+				return nil
+			}
+			if renewed[i], err = l.reset(ctx, s); err != nil {
+				return fmt.Errorf("reset session %d: %w", s.conn.ID(), err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, i := range stale {
+		if renewed[i] {
+			continue
+		}
+		as := name(i)
+		if err := l.discard(ctx, i); err != nil {
+			return err
+		}
+		var err error
+		if l.members[i], err = l.connect(ctx, as); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// renew makes a session as new: by the server's own means where it has some, or by a new connection.
-func (l *Lab) renew(ctx context.Context, i int, name string) error {
-	if s := l.members[i]; s != nil && !s.lost {
-		switch done, err := l.reset(ctx, s); {
-		case err != nil:
-			return fmt.Errorf("reset session %d: %w", s.conn.ID(), err)
-		case done && l.config.Keep:
-			s.inside, s.dirty, s.used = false, false, false
-			return nil
-		case done:
-			s.inside, s.dirty, s.used, s.limits = false, false, false, false
-			return l.setLevel(ctx, s)
-		}
-	}
-	if err := l.discard(ctx, i); err != nil {
-		return err
-	}
-	s, err := l.connect(ctx, name)
-	l.members[i] = s
-	return err
-}
-
 // reset makes a session as new by the server's own means; done is false if there are none.
 func (l *Lab) reset(ctx context.Context, s *session) (done bool, err error) {
+	if done, err = l.wipe(ctx, s); !done || err != nil {
+		return false, err
+	}
+	s.inside, s.dirty, s.used = false, false, false
+	if l.config.Keep {
+		return true, nil
+	}
+	s.limits = false
+	return true, l.setLevel(ctx, s)
+}
+
+// wipe is reset without what the lab itself sets in a session.
+func (l *Lab) wipe(ctx context.Context, s *session) (done bool, err error) {
 	if r, ok := s.conn.(engine.Resetter); ok && !l.config.Keep {
 		return true, r.Reset(ctx)
 	}

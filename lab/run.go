@@ -78,7 +78,10 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 
 // begin makes the database ready for setUp: as it was when the setup had been done, or empty.
 func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
-	b := l.config.Backend.Lab
+	b, pristine := l.config.Backend.Lab, l.pristine
+	if l.pristine = false; pristine && l.is(spec) {
+		return nil
+	}
 	if l.is(spec) && l.contents != nil && l.contents.Resettable {
 		changed, err := l.changed(ctx)
 		if err != nil {
@@ -103,9 +106,10 @@ func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
 
 // is reports whether the database is in the state that the scenario's setup leaves.
 func (l *Lab) is(spec *scenario.Spec) bool {
-	same := func(a, b scenario.Block) bool { return a.SQL == b.SQL }
-	return l.current != nil && slices.EqualFunc(l.current.Setup, spec.Setup, same)
+	return l.current != nil && slices.EqualFunc(l.current.Setup, spec.Setup, sameBlock)
 }
+
+func sameBlock(a, b scenario.Block) bool { return a.SQL == b.SQL }
 
 // changed reports whether definitions are not as they were when contents were remembered. The server is only asked if
 // something was executed that can have changed them: its catalogs are slow to read.
@@ -254,6 +258,7 @@ func plainTables(tables []engine.Table) []answer.Table {
 
 // quiesce ends what sessions left open, so that nobody waits for them: transactions, and locks that outlive them.
 func (l *Lab) quiesce(ctx context.Context) error {
+	var stale []int
 	for i, m := range l.members {
 		if m != nil && !m.lost && l.config.After != "" {
 			if _, err := m.do(ctx, l.config.After); err != nil {
@@ -261,10 +266,8 @@ func (l *Lab) quiesce(ctx context.Context) error {
 			}
 		}
 		if m != nil && (m.dirty || m.inside) {
-			if err := l.renew(ctx, i, m.name); err != nil {
-				return err
-			}
+			stale = append(stale, i)
 		}
 	}
-	return nil
+	return l.renew(ctx, stale, func(i int) string { return l.members[i].name })
 }

@@ -41,6 +41,21 @@ func NewStage(l *Lab, version string, describe Describe) *Stage {
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
 const stageLimit = 10 * time.Second
 
+// Ahead resets the stage while something else goes on, if what it was prepared with last is this setup, which rows alone bring back: then no session
+// executes anything. Nobody may use the stage until the function that it gives returns. What goes wrong does so once more when the stage is prepared.
+func (s *Stage) Ahead(ctx context.Context, setup []scenario.Block) (join func()) {
+	l := s.lab
+	if s.spec == nil || l.config.Backend.Embedded || !l.is(s.spec) || !l.contents.Resettable || l.altered || len(setup) > len(s.spec.Setup) || !slices.EqualFunc(s.spec.Setup[:len(setup)], setup, sameBlock) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Reset(ctx)
+	}()
+	return func() { <-done }
+}
+
 // Prepare implements schedule.Stage.
 func (s *Stage) Prepare(ctx context.Context, setup []string, sessions int) error {
 	s.spec = &scenario.Spec{Name: "stage"}
@@ -67,11 +82,14 @@ func (s *Stage) Reset(ctx context.Context) error {
 	if err != nil {
 		return s.lab.blame(ctx, err, began, stageLimit)
 	}
-	return s.lab.setUp(ctx, s.spec, &Result{}, func() {})
+	err = s.lab.setUp(ctx, s.spec, &Result{}, func() {})
+	s.lab.pristine = err == nil
+	return err
 }
 
 // Execute implements schedule.Stage.
 func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.Step, error) {
+	s.lab.pristine = false
 	m := s.lab.members[session]
 	if m.lost {
 		if s.lost != nil && s.lost.Session == session {
@@ -163,6 +181,7 @@ func (s *Stage) Load(ctx context.Context, tables []answer.Table) error {
 	if s.lab.contents == nil {
 		return errors.New("load a stage: it was not prepared")
 	}
+	s.lab.pristine = false
 	err := s.lab.contents.Load(ctx, s.lab.side, tables)
 	var refused *answer.Error
 	if errors.As(err, &refused) {

@@ -3,12 +3,14 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/answer"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/statement/mysql"
@@ -153,6 +155,80 @@ func TestStage(t *testing.T) {
 			want("u: ")
 			if err := s.Prepare(t.Context(), []string{"CREATE TABLE"}, 1); err == nil {
 				t.Error("a setup that is no SQL was accepted")
+			}
+		})
+	}
+}
+
+// TestStageAhead: a stage that was reset ahead of its case is as Prepare makes it, whatever has used it before or since.
+func TestStageAhead(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			s := onStage(t, name)
+			setup := []string{"CREATE TABLE t (a INT PRIMARY KEY)", "INSERT INTO t VALUES (1)"}
+			prepare := func(setup []string) {
+				t.Helper()
+				if err := s.Prepare(t.Context(), setup, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := func(text string) {
+				t.Helper()
+				if got := contents(t, s); got != text {
+					t.Errorf("tables are %q, want %q", got, text)
+				}
+			}
+			blocks := func(setup []string) (list []scenario.Block) {
+				for _, sql := range setup {
+					list = append(list, scenario.Block{SQL: sql})
+				}
+				return list
+			}
+			more := append(slices.Clone(setup), "INSERT INTO t VALUES (2)")
+			s.Ahead(t.Context(), blocks(setup))() // nothing was prepared
+			prepare(more)
+			use := func() {
+				t.Helper()
+				execute(t, s, 0, "BEGIN")
+				execute(t, s, 0, "DELETE FROM t")
+				execute(t, s, 1, "INSERT INTO t VALUES (3)")
+			}
+			use()
+			s.Ahead(t.Context(), blocks(setup))() // the oracle's setup is the case's, and more
+			want("t: 1, 2")
+			prepare(more)
+			want("t: 1, 2")
+			use() // near misses: used since, by a statement, by rows, by definitions; another setup
+			prepare(more)
+			want("t: 1, 2")
+			s.Ahead(t.Context(), blocks(setup))()
+			use()
+			prepare(more)
+			want("t: 1, 2")
+			s.Ahead(t.Context(), blocks(setup))()
+			tables, err := s.Tables(t.Context())
+			if err == nil {
+				tables[0].Rows = nil
+				err = s.Load(t.Context(), tables)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			prepare(more)
+			want("t: 1, 2")
+			execute(t, s, 0, "CREATE TABLE u (a INT)")
+			s.Ahead(t.Context(), blocks(setup))()
+			prepare(more)
+			want("t: 1, 2")
+			execute(t, s, 0, "DELETE FROM t WHERE a = 1")
+			s.Ahead(t.Context(), blocks(more[2:]))()
+			want("t: 2")
+			for range 2 {
+				got, err := s.Run(t.Context(), []schedule.Session{{Name: "x"}}, []schedule.Order{{Name: "x1", SQL: "INSERT INTO t VALUES (4)"}})
+				if err != nil || got.Steps[0].Failed() {
+					t.Fatalf("executed %+v, error %v", got, err)
+				}
+				want("t: 1, 2, 4")
 			}
 		})
 	}

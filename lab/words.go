@@ -20,9 +20,12 @@ func ends(sql string) bool {
 
 // harmless are the words in front of a parenthesis that leave nothing in a session.
 var harmless = map[string]bool{
-	"ABS": true, "AND": true, "AS": true, "AVG": true, "CAST": true, "COALESCE": true, "CONCAT": true, "COUNT": true, "EXISTS": true, "FROM": true,
-	"GREATEST": true, "IN": true, "JOIN": true, "LEAST": true, "LENGTH": true, "LOWER": true, "MAX": true, "MIN": true, "NOT": true, "NOW": true,
-	"NULLIF": true, "ON": true, "OR": true, "ROUND": true, "SELECT": true, "SUM": true, "TRIM": true, "UPPER": true, "USING": true, "VALUES": true, "WHERE": true,
+	"ABS": true, "ALL": true, "AND": true, "ANY": true, "AS": true, "AVG": true, "BY": true, "CAST": true, "COALESCE": true, "CONCAT": true,
+	"CONFLICT": true, "CONVERT_TO": true, "COUNT": true, "ELSE": true, "EXISTS": true, "FILTER": true, "FROM": true, "GREATEST": true,
+	"GROUP_CONCAT": true, "IN": true, "JOIN": true, "LATERAL": true, "LEAST": true, "LENGTH": true, "LOWER": true, "MAX": true, "MIN": true,
+	"NOT": true, "NOW": true, "NULLIF": true, "ON": true, "OR": true, "OVER": true, "ROLLUP": true, "ROUND": true, "ROW": true, "ROW_NUMBER": true,
+	"SELECT": true, "SET": true, "SOME": true, "STRING_AGG": true, "SUBSTRING": true, "SUM": true, "THEN": true, "TRIM": true, "UPPER": true,
+	"USING": true, "VALUES": true, "WHEN": true, "WHERE": true, "XOR": true,
 }
 
 // limits finds settings that make a server end by itself a statement that waits: PostgreSQL's, MySQL's and MariaDB's, and TiDB's,
@@ -34,7 +37,7 @@ var limits = regexp.MustCompile(`(?i)\b(lock_timeout|statement_timeout|transacti
 // the side of no.
 func plain(sql string) bool {
 	switch scenario.FirstWord(sql) {
-	case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "TABLE", "VALUES", "WITH":
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "TABLE", "VALUES", "WITH":
 	default:
 		return false
 	}

@@ -204,13 +204,31 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		}
 	}
 	begun := time.Now()
+	ready := b.ahead(ctx, spec)
 	r, err := b.Again(ctx, spec, p)
+	ready()
 	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
 	}
 	d.Rulings, err = b.rule(ctx, spec, p, r)
 	return d, err
+}
+
+// ahead resets the databases of oracles that judge while the case is executed in another one.
+func (b *Panel) ahead(ctx context.Context, spec *scenario.Spec) (join func()) {
+	var joins []func()
+	for _, j := range b.selection.Judges {
+		if s := b.stages[j.Name]; s != nil {
+			s.Plain(spec)
+			joins = append(joins, s.Ahead(ctx, spec.Setup))
+		}
+	}
+	return func() {
+		for _, join := range joins {
+			join()
+		}
+	}
 }
 
 // Schedule gives what an execution did in the oracles' words.

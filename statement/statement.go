@@ -68,7 +68,7 @@ type Statement struct {
 	// FOUND_ROWS(), currval, lastval, current_setting, temporary tables where the text tells, EXECUTE, cursors.
 	Variables bool
 
-	// Fixed are the columns that the condition of a SELECT from one table equates with constants, in lower case. True: such a constant may be a
+	// Fixed are the columns that the condition of a SELECT from one table equates with constants, in lower case; of an UPDATE or DELETE of the MySQL family, too. True: such a constant may be a
 	// number, which the MySQL family also finds equal to different texts.
 	Fixed map[string]bool
 

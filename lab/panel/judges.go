@@ -71,7 +71,7 @@ var judges = []Judge{
 	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
-			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary, Keys: b.keys})
 		},
 	},
 	{
@@ -107,11 +107,12 @@ var judges = []Judge{
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			o := serial.Options{Recent: Recent}
 			err := b.aside(ctx, func(conn engine.Conn) (err error) {
-				if o.Counters, err = b.config.Backend.Lab.NumberedColumns(ctx, conn); err == nil {
-					o.Keys, err = b.config.Backend.Lab.UniqueKeys(ctx, conn)
-				}
+				o.Counters, err = b.config.Backend.Lab.NumberedColumns(ctx, conn)
 				return err
 			})
+			if err == nil {
+				o.Keys, err = b.keys(ctx)
+			}
 			if err != nil {
 				return schedule.Verdict{}, err
 			}

@@ -267,6 +267,15 @@ func (b *Panel) aside(ctx context.Context, ask func(engine.Conn) error) error {
 	return errors.Join(ask(conn), conn.Close())
 }
 
+// keys gives the unique keys of that database.
+func (b *Panel) keys(ctx context.Context) (keys map[string][][]string, err error) {
+	err = b.aside(ctx, func(conn engine.Conn) (err error) {
+		keys, err = b.config.Backend.Lab.UniqueKeys(ctx, conn)
+		return err
+	})
+	return keys, err
+}
+
 // closeLimit is how long a server may take to drop a panel's databases.
 const closeLimit = 20 * time.Second
 

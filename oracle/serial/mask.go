@@ -74,7 +74,7 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 			m.sources[p] = source{strings.ToLower(x.Tables[0].Name), x.Columns}
 		}
 		if rows, ok := x.Cut(); ok && m.cuts[p] == 0 && !lists.MatchString(x.Text) && !contention.MatchString(x.Text) {
-			if !m.single(x, s.Final) && !(x.Aggregate && x.Clauses.GroupBy == "") {
+			if !schedule.Single(m.keys, x, s.Final) && !(x.Aggregate && x.Clauses.GroupBy == "") {
 				m.cuts[p] = rows
 			}
 			continue
@@ -101,23 +101,6 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 			}
 		}
 	}
-}
-
-// numeric are the types of MySQL's family that a number is compared with as a number.
-var numeric = regexp.MustCompile(`(?i)^(?:tinyint|smallint|mediumint|int|bigint|decimal|float|double|bit|year)\b`)
-
-// single reports whether a query fixes a whole unique key of its only table: no row can stand for the one that it finds.
-func (m *Masks) single(x *statement.Statement, tables []answer.Table) bool {
-	if len(x.Tables) != 1 {
-		return false
-	}
-	name := x.Tables[0].Name
-	at := slices.IndexFunc(tables, func(t answer.Table) bool { return t.Name == name })
-	fixed := func(column string) bool {
-		number, ok := x.Fixed[column]
-		return ok && (!number || at >= 0 && slices.ContainsFunc(tables[at].Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, column) && numeric.MatchString(c.Type) }))
-	}
-	return statement.Whole(m.keys[strings.ToLower(name)], fixed) != nil
 }
 
 // causes takes the reasons apart why a statement is volatile, clocks left aside.

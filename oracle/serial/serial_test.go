@@ -259,7 +259,7 @@ func TestMasksKeyNumber(t *testing.T) {
 		}
 		m := NewMasks(Options{Keys: map[string][][]string{"x": {{"code"}, {"id"}}}})
 		tables := []answer.Table{{Name: "x", Columns: []answer.Column{{Name: "code", Type: "varchar(20)"}, {Name: "id", Type: "int(11)"}, {Name: "n", Type: "int(11)"}}}}
-		if got := m.single(&list[0], tables); got != want {
+		if got := schedule.Single(m.keys, &list[0], tables); got != want {
 			t.Errorf("%s: at most one row: %v, want %v", query, got, want)
 		}
 	}

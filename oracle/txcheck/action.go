@@ -19,13 +19,13 @@ import (
 
 // ask reads the foreign keys from the catalog, and adds to each statement the tables from which actions lead to those that it reads. why says
 // that what the actions write is not certain.
-func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (why string, err error) {
+func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why string, err error) {
 	const uncertain = "the database has foreign keys by which statements write more than their text tells, and "
-	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+	if err := o.Plain.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
 		return "", fmt.Errorf("prepare the database: %w", err)
 	}
 	setup := strings.Join(s.Setup, ";\n")
-	list, known, err := schedule.References(ctx, stage, c.dbms.Product)
+	list, known, err := schedule.References(ctx, o.Plain, c.dbms.Product)
 	switch {
 	case err != nil:
 		return "", err
@@ -41,9 +41,15 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Sta
 			}
 		}
 	}
+	var keys map[string][][]string
 	for _, x := range c.statements {
 		if x.target != nil && awakens(setup, x) {
-			if why := c.meet(list, x.target.name); why != "" {
+			if keys == nil && o.Keys != nil {
+				if keys, err = o.Keys(ctx); err != nil {
+					return "", err
+				}
+			}
+			if why := c.meet(list, x.target.name, schedule.Single(keys, &x.step.Statement, s.Final)); why != "" {
 				return uncertain + why, nil
 			}
 		}
@@ -70,10 +76,11 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, stage schedule.Sta
 }
 
 // meet says why what actions from a table write may depend on the order in which rows are come to: two foreign keys lead to one of their
-// tables, or, where actions are executed row by row (InnoDB), they lead back to the table.
-func (c *plan) meet(list []schedule.Reference, table string) string {
+// tables, or, where actions are executed row by row (InnoDB), they lead back to the table, and the statement may come to a row that they have changed. One
+// that addresses a single row of its table comes to no other one, and each row that the actions reach refers to one row.
+func (c *plan) meet(list []schedule.Reference, table string, single bool) string {
 	reached := schedule.Acting(list, table, false)
-	if c.dbms.family && slices.Contains(reached, table) {
+	if c.dbms.family && !single && slices.Contains(reached, table) {
 		return "those of " + table + " lead back to it"
 	}
 	for _, t := range reached {

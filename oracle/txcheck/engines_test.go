@@ -66,6 +66,11 @@ type bench struct {
 	primary *lab.Stage // turns the lab's executions into schedules
 	stage   *lab.Stage
 	intn    func(int) int
+	keys    map[string][][]string
+}
+
+func (b *bench) options(orders int) txcheck.Options {
+	return txcheck.Options{Intn: b.intn, Orders: orders, Keys: func(context.Context) (map[string][][]string, error) { return b.keys, nil }}
 }
 
 func (p *place) bench(t testing.TB, level product.Level, seed uint64) *bench {
@@ -129,7 +134,7 @@ func (b *bench) timed(t testing.TB, spec *scenario.Spec, p *scenario.Permutation
 		t.Fatalf("%s: %v", spec.Name, err)
 	}
 	begun := time.Now()
-	v, err := txcheck.Check(t.Context(), s, b.stage, txcheck.Options{Intn: b.intn})
+	v, err := txcheck.Check(t.Context(), s, b.stage, b.options(1))
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}

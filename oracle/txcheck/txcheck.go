@@ -36,6 +36,8 @@ type Options struct {
 	// Plain is another stage, for executions without our columns; nil: the same one, which then has to be prepared each time that
 	// it changes its part.
 	Plain schedule.Stage
+	// Keys gives the unique keys of Plain's tables by their names, all in lower case; nil: they are not known.
+	Keys func(ctx context.Context) (map[string][][]string, error)
 	// Orders is how many topological orders are executed; the paper, and 0, mean one.
 	Orders int
 }
@@ -65,7 +67,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	c, why := newPlan(s, p)
 	if why == "" && c.acts {
 		var err error
-		if why, err = c.ask(ctx, s, o.Plain); err != nil {
+		if why, err = c.ask(ctx, s, &o); err != nil {
 			return schedule.Verdict{}, err
 		}
 	}

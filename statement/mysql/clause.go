@@ -71,11 +71,7 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 			st.Columns = append(st.Columns, name)
 		}
 	}
-	if from := n.From; from != nil && from.TableRefs.Right == nil {
-		if _, ok := from.TableRefs.Left.(*ast.TableSource); ok {
-			d.fixed(n.Where)
-		}
-	}
+	d.fixed(n.From, n.Where)
 	d.locking(n.LockInfo)
 	first, end := d.body()
 	t := d.text
@@ -111,15 +107,23 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 }
 
 // fixed notes the columns of the only table that a condition equates with constants.
-func (d *describer) fixed(where ast.ExprNode) {
+func (d *describer) fixed(from *ast.TableRefsClause, where ast.ExprNode) {
+	if from != nil && from.TableRefs.Right == nil {
+		if _, ok := from.TableRefs.Left.(*ast.TableSource); ok {
+			d.equated(where)
+		}
+	}
+}
+
+func (d *describer) equated(where ast.ExprNode) {
 	switch e := where.(type) {
 	case *ast.ParenthesesExpr:
-		d.fixed(e.Expr)
+		d.equated(e.Expr)
 	case *ast.BinaryOperationExpr:
 		switch e.Op {
 		case opcode.LogicAnd:
-			d.fixed(e.L)
-			d.fixed(e.R)
+			d.equated(e.L)
+			d.equated(e.R)
 		case opcode.EQ:
 			for _, side := range [2][2]ast.ExprNode{{e.L, e.R}, {e.R, e.L}} {
 				column, ok := side[0].(*ast.ColumnNameExpr)
@@ -281,6 +285,7 @@ func (d *describer) updateStmt(n *ast.UpdateStmt) {
 		}
 	}
 	d.st.Clauses.Fill(t, list)
+	d.fixed(n.TableRefs, n.Where)
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
 }
 
@@ -301,6 +306,7 @@ func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 			st.Clauses.From = t.Between(l.Start+1, l.End)
 		}
 	}
+	d.fixed(n.TableRefs, n.Where)
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
 }
 

@@ -163,9 +163,6 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	if b.proxy, err = live.Open(ctx, o.Log, s.Engine, s.Target, o.Record); err != nil {
 		return nil, err
 	}
-	if !config.Aside {
-		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
-	}
 	config.Target, config.Side, config.Hidden = b.proxy.Through(target), target, dialect.HiddenColumn
 	config.Ended = func() {
 		seen := b.proxy.Checker.Result().Coverage
@@ -173,6 +170,9 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	}
 	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
+		if !config.Aside {
+			config.Reset = lab.Setup // the proxy knows rows by what it has seen written: it takes others for older, but fewer statements for exact
+		}
 	}
 	return lab.Open(ctx, config)
 }

@@ -466,13 +466,27 @@ func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	if len(slices.DeleteFunc(found, func(f oracle.Finding) bool { return f.Difference != nil && f.Difference.Flaky })) > 0 {
 		s.any++
 	} else if testing.Verbose() {
-		m.t.Logf("%s: not found (%s): %s", what, strings.Join(undecided(d), "; "), effect)
+		m.t.Logf("%s: not found (%s): %s; it shows in %s", what, strings.Join(undecided(d), "; "), effect, shows(text(m.t, d.Result, spec), text(m.t, truth, spec)))
 	}
 }
 
-// undecided lists the oracles that could not decide, and why.
+// shows is where two executions differ first.
+func shows(spoiled, truth string) string {
+	a, b := strings.Split(spoiled, "\n"), strings.Split(truth, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("%q in place of %q", strings.TrimSpace(a[i]), strings.TrimSpace(b[i]))
+		}
+	}
+	return fmt.Sprintf("%d lines in place of %d", len(a), len(b))
+}
+
+// undecided lists the oracles that could not decide, and why, and what they found that was permitted or not there each time.
 func undecided(d *panel.Judgement) (list []string) {
 	for _, v := range d.Rulings {
+		for _, f := range v.Findings {
+			list = append(list, fmt.Sprintf("%s: %s, %s (%d of %d times)", v.Oracle, f.Name, f.Difference.Cause, f.Difference.Reproduced, f.Difference.Attempts))
+		}
 		if v.Unknown != "" {
 			list = append(list, v.Oracle+": unknown: "+v.Unknown)
 		}

@@ -134,6 +134,7 @@ func TestByRows(t *testing.T) {
 	t.Parallel()
 	const (
 		self = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id)) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
+		more = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, n INT, FOREIGN KEY (p) REFERENCES t (id)) }\nsetup { INSERT INTO t VALUES (1, NULL, 1), (2, 1, 1), (3, 2, 1) }\n"
 		free = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
 		play = "session a\nstep a1 { BEGIN }\nstep a2 { SELECT id FROM t }\nstep a3 { COMMIT }\nsession b\nstep b1 { %s }\npermutation a1 a2 b1 a3\n"
 	)
@@ -153,6 +154,9 @@ func TestByRows(t *testing.T) {
 		{"a key that is moved", "postgres", free, "UPDATE t SET id = id + 10", refused, true},
 		{"a column that is moved", "postgres", free, "UPDATE t SET p = p + 10", refused, false},
 		{"fewer rows", "postgres", free, "UPDATE t SET id = id + 10", fewer, false},
+		{"a column that no foreign key has", "mariadb", more, "UPDATE t SET n = 5 WHERE p >= 1", fewer, false},
+		{"one that refers", "mariadb", more, "UPDATE t SET p = 3, n = 5 WHERE p >= 1", fewer, false},
+		{"one that is referred to", "mariadb", more, "UPDATE t SET id = 3 WHERE id = 3", fewer, true},
 		{"written out, in their order", "mariadb", self, "INSERT INTO t VALUES (4, 3), (5, 4)", refused, false},
 	}
 	for _, name := range []string{"postgres", "mariadb"} {

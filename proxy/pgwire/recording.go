@@ -104,9 +104,9 @@ func (r *recording) looks(e *entry) {
 	}
 	switch e.request {
 	case parse, bind, describe, ownQuery:
-		e.looked = r.tracker.Looking()
+		e.looked = record.Looking(r.tracker)
 	case syncing:
-		r.tracker.Synced()
+		record.Synced(r.tracker)
 	}
 }
 

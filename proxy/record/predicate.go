@@ -29,13 +29,7 @@ func (v *view) sent(tk *Ticket, implicit bool) {
 		// SET TRANSACTION SNAPSHOT (PostgreSQL): what it sees is older than the transaction.
 		v.imported = v.imported || strings.Contains(strings.ToUpper(tk.plan.Text), "SNAPSHOT")
 	} else if v.first == 0 {
-		looked := tk.looks.transaction
-		if implicit {
-			looked = tk.looks.batch
-		}
-		if v.first = tk.from; looked != 0 {
-			v.first = min(v.first, looked)
-		}
+		v.first = tk.looks.before(tk.from, implicit)
 	}
 }
 

@@ -1,12 +1,10 @@
 package record
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
 
-	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/product"
 	"wirecheck/rewrite"
@@ -95,37 +93,6 @@ type late struct {
 	changed bool // it changed rows that were there before
 }
 
-// Ticket is a request on its way.
-type Ticket struct {
-	plan   *rewrite.Plan
-	from   uint64
-	txn    *txn
-	n      int
-	set    bool    // txn and n are known
-	looks  looks   // before it was sent
-	origin *origin // nil: nothing is known of its request
-	opened bool    // its answer has begun
-	// What was recorded of it, for those that fetch more of its rows.
-	coverage history.Coverage
-	why      string
-	// continues is the request of which this one fetches more rows; nil: none. late is one of a transaction that has ended.
-	continues, late *Ticket
-	// told says, of a cursor that outlives its transaction, whether something was read of it since. spent says that what this one fetches of such a
-	// cursor is not recorded.
-	told  cursorTold
-	spent bool
-}
-
-// Result is how a request ended.
-type Result struct {
-	Err *answer.Error // nil if it succeeded
-	Tag string        // PostgreSQL: the command tag
-	// Changed is how many rows an INSERT, UPDATE or DELETE changed, by the server's count (MySQL family; 0 elsewhere).
-	Changed uint64
-	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
-	Suspended bool
-}
-
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
 // Client, Backend, At); its Kind is set here, and its Session unless the caller numbers the sessions, and then all of them.
 func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
@@ -159,24 +126,6 @@ func (t *Tracker) InTransaction() bool { return t.txn != nil }
 // Sending announces a statement right before its bytes go to the server.
 func (t *Tracker) Sending(p *rewrite.Plan) *Ticket { return t.Continuing(nil, p, 0) }
 
-// looks are ticks before the server may have taken a snapshot for what it executes later; 0: it has not.
-type looks struct {
-	transaction uint64 // since the last message that begins or ends a transaction
-	batch       uint64 // since the last one that ends a transaction that no BEGIN made
-}
-
-// Looking announces a message for which the server may take a snapshot though it executes nothing yet (PostgreSQL: Parse, Bind and Describe, see
-// exec_parse_message, exec_bind_message and RevalidateCachedQuery in its sources): at REPEATABLE READ the first one is that of the transaction, and what
-// a SELECT sees is settled by its Bind. It gives the tick.
-func (t *Tracker) Looking() uint64 {
-	now := t.rec.Tick()
-	t.looks.transaction, t.looks.batch = cmp.Or(t.looks.transaction, now), cmp.Or(t.looks.batch, now)
-	return now
-}
-
-// Synced announces a message that ends a transaction which no BEGIN made (PostgreSQL: Sync).
-func (t *Tracker) Synced() { t.looks.batch = 0 }
-
 // Continuing announces, as Sending does, a request that fetches more rows of the statement that an earlier request began, which may be nil. The
 // rows are that statement's, unless the server has skipped it or its transaction has ended. looked is what Looking gave for the message that settled what
 // the statement sees; 0: this one does.
@@ -196,22 +145,6 @@ func (t *Tracker) Continuing(first *Ticket, p *rewrite.Plan, looked uint64) *Tic
 		t.commits++
 	}
 	return tk
-}
-
-// mayCommit reports whether the server may have committed something once p was sent, its answer unseen.
-func mayCommit(p *rewrite.Plan) bool {
-	return p.Control.Verb == statement.ControlCommit || p.Control.Ends || touches(p) && p.Verb != "select"
-}
-
-// touches reports whether p reads or writes tables, or may.
-func touches(p *rewrite.Plan) bool { return p.Coverage != history.CoverageNone }
-
-func inside(p *rewrite.Plan) bool {
-	switch p.Control.Verb {
-	case statement.ControlBegin, statement.ControlCommit, statement.ControlRollback:
-		return false
-	}
-	return true
 }
 
 // place finds the transaction to which a ticket belongs. It is called when all earlier answers are known, so that the

@@ -93,7 +93,6 @@ func TestCollectRequests(t *testing.T) {
 
 // TestCollectSysbench: sysbench's read-write mix at SERIALIZABLE through three proxies at once has no anomaly, and collect has seen its transactions.
 func TestCollectSysbench(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, "mariadb")
 	w.clock = time.Now
 	tool(t, nil, "sysbench", sysbenchArgs(w.direct, "auto", "prepare")...)

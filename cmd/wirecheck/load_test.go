@@ -162,7 +162,6 @@ COMMIT;
 
 // TestSysbenchIsQuiet runs sysbench's read-write mix at SERIALIZABLE on MariaDB.
 func TestSysbenchIsQuiet(t *testing.T) {
-	t.Parallel()
 	for _, ps := range []string{"auto", "disable"} {
 		t.Run("prepared="+ps, func(t *testing.T) {
 			w := newWorld(t, "mariadb")

@@ -277,7 +277,6 @@ func (w *mariaTruth) verify(t *testing.T, path string) (compared int) {
 // TestTruthOnMariaDB runs random transactions at every level, and checks the history against the values that were read,
 // and the findings against what the product promises.
 func TestTruthOnMariaDB(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		level    string
 		snapshot bool // innodb_snapshot_isolation

@@ -269,9 +269,11 @@ func (w *world) instrumentAll(t *testing.T) {
 	}
 }
 
-// globally runs a statement as the superuser, and another one when the test ends.
+// globally runs a statement as the superuser, and another one when the test ends. It changes what tests beside it would meet, so it panics in one that is
+// parallel.
 func (w *world) globally(t *testing.T, do, undo string) {
 	t.Helper()
+	t.Setenv("WIRECHECK_TEST_GLOBALLY", do)
 	c, err := w.admin.Connect(context.Background(), shop.Driver)
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ type Coverage struct {
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
 	Unjudged int    `json:"unjudged,omitempty"`
-	// Requests counts the requests of the application that were told apart, and Possible the anomalies between them of which it is not certain
+	// Requests counts the requests of the application that were told apart, and Possible those anomalies between them that are not reported, since it is not certain
 	// that what was written depends on what was read. Apart counts the rows that a session read outside of a transaction and
 	// wrote later, where no request was known, and those that it made after it had asked for them and found none.
 	Requests int `json:"requests,omitempty"`

@@ -367,11 +367,9 @@ func (q *requests) reportLost(k claim, r reader, n, w *version, possible bool) {
 		k.t.reportedLost = map[int32]bool{}
 	}
 	k.t.reportedLost[k.stmt] = !possible
-	if possible {
+	if possible && !q.c.opts.Possible {
 		q.c.coverage.Possible++
-		if !q.c.opts.Possible {
-			return
-		}
+		return
 	}
 	ts, to := []*txn{r.t, n.writer, k.t}, []int{1, 2, 0}
 	read := r.access().stmt

@@ -312,11 +312,9 @@ func (q *requests) reportSkew(m, n missed) {
 	}
 	q.c.reported[key] = true
 	m.t.sets = append(m.t.sets, key)
-	if !sure {
+	if !sure && !q.c.opts.Possible {
 		q.c.coverage.Possible++
-		if !q.c.opts.Possible {
-			return
-		}
+		return
 	}
 	ts, edges := []*txn{}, []edge{}
 	for _, s := range []struct{ from, to *missed }{{&m, &n}, {&n, &m}} {

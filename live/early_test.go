@@ -15,6 +15,7 @@ func TestEarlySnapshot(t *testing.T) {
 	bind := []pgproto3.FrontendMessage{&pgproto3.Bind{DestinationPortal: "early", PreparedStatement: "early"}}
 	describe := []pgproto3.FrontendMessage{&pgproto3.Describe{ObjectType: 'S', Name: "early"}}
 	execute := []pgproto3.FrontendMessage{&pgproto3.Execute{Portal: "early"}}
+	begin := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "BEGIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}}
 	for _, tt := range []struct {
 		name, level    string
 		before, behind [][]pgproto3.FrontendMessage // the other session's COMMIT
@@ -24,6 +25,9 @@ func TestEarlySnapshot(t *testing.T) {
 		{"parsed before", "REPEATABLE READ", [][]pgproto3.FrontendMessage{parse}, [][]pgproto3.FrontendMessage{bind, execute}, "", 0},
 		{"parsed behind", "REPEATABLE READ", nil, [][]pgproto3.FrontendMessage{parse, bind, execute}, "", 1},
 		{"described before", "REPEATABLE READ", [][]pgproto3.FrontendMessage{parse, describe}, [][]pgproto3.FrontendMessage{bind, execute}, "", 0},
+		{"parsed before, and BEGIN again", "REPEATABLE READ", [][]pgproto3.FrontendMessage{parse}, [][]pgproto3.FrontendMessage{begin, bind, execute}, "", 0},
+		{"parsed before a BEGIN that goes on", "", [][]pgproto3.FrontendMessage{parse}, [][]pgproto3.FrontendMessage{begin, bind, execute}, "", 0},
+		{"BEGIN before, and parsed behind", "", [][]pgproto3.FrontendMessage{begin}, [][]pgproto3.FrontendMessage{parse, bind, execute}, "", 1},
 		{"bound before", "READ COMMITTED", [][]pgproto3.FrontendMessage{parse, bind}, [][]pgproto3.FrontendMessage{execute}, "", 0},
 		{"bound behind", "READ COMMITTED", [][]pgproto3.FrontendMessage{parse}, [][]pgproto3.FrontendMessage{bind, execute}, "G-single read skew", 1},
 		{"read before, and bound behind", "READ COMMITTED", [][]pgproto3.FrontendMessage{parse, bind, execute}, [][]pgproto3.FrontendMessage{bind, execute}, "G-single read skew", 1},
@@ -76,13 +80,17 @@ func TestEarlySnapshot(t *testing.T) {
 					t.Fatalf("%s: %v", query, err)
 				}
 			}
-			s.play(tt.level, "1 SELECT id FROM booking WHERE room = 7") // from now on the images are wanted
+			s.play("READ COMMITTED", "1 SELECT id FROM booking WHERE room = 7") // from now on the images are wanted
 			s.proxy.Checker.Restart()
 			s.proxy.Checker.Prepared()
 			for _, q := range []string{"BEGIN", "SELECT guest FROM booking WHERE id = 2"} { // it is open all the while
 				do(s.sessions[2], q)
 			}
-			do(mine, "BEGIN ISOLATION LEVEL "+tt.level)
+			if tt.level == "" { // the messages begin a transaction
+				do(mine, "SET default_transaction_isolation TO 'repeatable read'")
+			} else {
+				do(mine, "BEGIN ISOLATION LEVEL "+tt.level)
+			}
 			guest := func(level string) { // it is read before the other session changes it, by the text or by the snapshot
 				if tt.level == level {
 					do(mine, "SELECT guest FROM booking WHERE id = 1")
@@ -107,6 +115,7 @@ func TestEarlySnapshot(t *testing.T) {
 				}
 			}
 			guest("REPEATABLE READ")
+			guest("")
 			do(mine, "COMMIT")
 			do(s.sessions[2], "COMMIT")
 			got := ""

@@ -800,6 +800,36 @@ var joinedRows = []form{
 		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"free rooms by NOT IN of the last rows only", `1 SELECT id FROM room WHERE floor = 4 AND id NOT IN (SELECT DISTINCT ON (guest) room FROM booking WHERE guest = 'eve' ORDER BY guest, room)
+		2 SELECT id FROM room WHERE floor = 4 AND id NOT IN (SELECT DISTINCT ON (guest) room FROM booking WHERE guest = 'eve' ORDER BY guest, room)
+		1 INSERT INTO booking VALUES (10, 8, NULL, 'eve')
+		2 INSERT INTO booking VALUES (11, 8, NULL, 'eve')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"free rooms by NOT EXISTS of a set", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT generate_series(1, b.room - 1) FROM booking b WHERE b.room = r.id) ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT generate_series(1, b.room - 1) FROM booking b WHERE b.room = r.id) ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"EXISTS of a set", `1 SELECT EXISTS (SELECT generate_series(1, b.room - 1) FROM booking b WHERE b.room = 1)
+		2 SELECT EXISTS (SELECT generate_series(1, b.room - 1) FROM booking b WHERE b.room = 1)
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"free rooms by NOT EXISTS with LIMIT 1", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id LIMIT 1) ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id LIMIT 1) ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"free rooms by NOT EXISTS with LIMIT 0", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id LIMIT 0) ORDER BY r.id LIMIT 1
+		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id LIMIT 0) ORDER BY r.id LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"rows of a join that are not there", `1 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
 		2 SELECT b.id FROM booking b JOIN room r ON r.id = b.room WHERE r.floor = 3 AND b.guest = 'ann' LIMIT 1
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')

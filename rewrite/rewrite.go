@@ -100,7 +100,8 @@ type Plan struct {
 	// Blank says that an answer without rows has one all the same, which the client does not see: of its hidden columns only Lists tell something, and the
 	// first one is NULL, which it is of no other row.
 	Blank bool
-	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told.
+	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told. One
+	// of them may be that of Lacking (MySQL family).
 	Lists int
 	// Lacking is the number, from 1, of the hidden column with the value that a row of the answer puts into the one list of Asks (condition.Listed), see
 	// Ask.Lacked; 0: there is none.

@@ -178,7 +178,7 @@ func (n *names) executed(e *entry) {
 // deallocated drops the statements sent before an SQL command that drops one or all of them. It reports whether it was one.
 func (n *names) deallocated(tag string, plan *rewrite.Plan, seq uint64) bool {
 	if tag == "DEALLOCATE" && plan != nil {
-		if p := n.statements[plan.Deallocates]; p != nil && p.seq < seq {
+		if p := n.statements[plan.Deallocates]; p != nil && plan.Deallocates != "" && p.seq < seq {
 			n.set(plan.Deallocates, nil)
 		}
 	}

@@ -301,7 +301,7 @@ func (p *pipeline) push(e *entry) bool {
 		p.open = false // it ends the transaction that the others began
 	}
 	p.turn.sent(e)
-	p.events.looks(e)
+	p.events.looks(e, p.open)
 	p.seq++
 	e.seq = p.seq
 	p.queue.push(e)

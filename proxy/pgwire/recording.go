@@ -94,17 +94,31 @@ func (r *recording) sent(e *entry, n *names) {
 			e.tickets = append(e.tickets, tk)
 		}
 	}
+	if r.tracker != nil && e.request == simpleQuery {
+		record.Synced(r.tracker)
+	}
 }
 
-// looks notes a message for which the server may take a snapshot before it executes a statement, or ends a transaction that no BEGIN made.
-func (r *recording) looks(e *entry) {
+// looks notes a message for which the server may take a snapshot before it executes a statement, or ends a transaction that no BEGIN made. open says that
+// messages before it wait for a Sync. BEGIN and its like need no snapshot (analyze_requires_snapshot, src/backend/parser/analyze.c).
+func (r *recording) looks(e *entry, open bool) {
 	defer r.recovered()
 	if r.tracker == nil {
 		return
 	}
+	plan := e.plan
+	if plan == nil && e.script != nil && len(e.script.Plans) == 1 {
+		plan = e.script.Plans[0]
+	}
 	switch e.request {
-	case parse, bind, describe, ownQuery:
-		e.looked = record.Looking(r.tracker)
+	case parse, bind, describe:
+		if plan == nil || plan.Control.Verb == "" {
+			e.looked = record.Looking(r.tracker)
+		}
+	case ownQuery: // its own Sync is behind it
+		if record.Looking(r.tracker); !open {
+			record.Synced(r.tracker)
+		}
 	case syncing:
 		record.Synced(r.tracker)
 	}

@@ -71,8 +71,20 @@ func Looking(t *Tracker) uint64 {
 	return now
 }
 
-// Synced announces a message that ends a transaction which no BEGIN made (PostgreSQL: Sync).
+// Synced announces a message that ends a transaction which no BEGIN made (PostgreSQL: Sync, and Query, whose tickets are made).
 func Synced(t *Tracker) { t.looks.batch = 0 }
+
+// sent notes a statement. alone says that certainly no transaction is open: else a BEGIN goes on with the one that is, and its snapshot.
+func (l *looks) sent(p *rewrite.Plan, alone bool) {
+	switch p.Control.Verb {
+	case statement.ControlCommit, statement.ControlRollback:
+		l.transaction = 0
+	case statement.ControlBegin:
+		if alone {
+			l.transaction = l.batch
+		}
+	}
+}
 
 // before is the tick before the first snapshot of the transaction whose first statement was sent at tick from. implicit says that no BEGIN made it.
 func (l looks) before(from uint64, implicit bool) uint64 {

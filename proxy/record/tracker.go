@@ -134,9 +134,7 @@ func (t *Tracker) Continuing(first *Ticket, p *rewrite.Plan, looked uint64) *Tic
 	if looked == 0 {
 		tk.from = t.rec.Tick()
 	}
-	if !inside(p) {
-		t.looks.transaction = 0
-	}
+	t.looks.sent(p, t.txn == nil && t.flying == 0)
 	if t.flying == 0 {
 		t.place(tk)
 	}
@@ -160,7 +158,7 @@ func (t *Tracker) place(tk *Ticket) {
 	}
 	tk.continues = nil
 	if t.txn == nil && touches(tk.plan) && inside(tk.plan) && !tk.plan.Control.Ends {
-		t.txn = t.newTxn(tk.from, true)
+		t.txn = t.newTxn(tk.looks.before(tk.from, true), true)
 	}
 	if t.txn == nil {
 		return

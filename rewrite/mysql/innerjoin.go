@@ -327,14 +327,23 @@ func (j *joining) column(table int, name string) string {
 	return mysqlsyntax.Quote(j.tables[table].alias) + "." + mysqlsyntax.Quote(name)
 }
 
-// tellLists puts columns with lists behind the hidden columns of the statement's select list, if there are some.
-func tellLists(s *planner, lists []string) bool {
+// listsPlace gives the edit behind which columns with lists can stand: that of the hidden columns of the statement's select list; -1 if there is none.
+func listsPlace(s *planner) int {
 	at := s.selectListEnd()
 	if at < 0 {
 		at = s.bareListEnd()
 	}
 	i := slices.IndexFunc(s.edits, func(e edit) bool { return e.at >= at && strings.HasPrefix(e.check, ",wc_probe") })
-	if at < 0 || i < 0 || len(lists) == 0 || s.plan.Hidden == 0 || s.edits[i].at != at && s.edits[i].at != fromBehind(s.text, at) {
+	if at < 0 || i < 0 || s.plan.Hidden == 0 || s.edits[i].at != at && s.edits[i].at != fromBehind(s.text, at) {
+		return -1
+	}
+	return i
+}
+
+// tellLists puts columns with lists behind the hidden columns of the statement's select list, if there are some.
+func tellLists(s *planner, lists []string) bool {
+	i := listsPlace(s)
+	if i < 0 || len(lists) == 0 {
 		return false
 	}
 	e := &s.edits[i]

@@ -39,7 +39,7 @@ func askedByLacking(s *planner, n *ast.SelectStmt) {
 		return
 	}
 	l := lacking{s: s, list: list}
-	if a := &list[0]; a.why != "" || a.rel.Kind != "table" || len(a.rel.Key) != 1 || !integer(a.column(a.rel.Key[0])) {
+	if a := &list[0]; a.why != "" || a.rel.Kind != "table" || len(a.rel.Key) != 1 || !integer(a.column(a.rel.Key[0])) || listsPlace(s) < 0 {
 		return
 	}
 	l.key = list[0].rel.Key[0]
@@ -64,13 +64,8 @@ func askedByLacking(s *planner, n *ast.SelectStmt) {
 			}
 		}
 	}
-	if len(s.plan.Asks) == asked {
-		return
-	}
-	if tellLists(s, []string{mysqlsyntax.Quote(list[0].alias) + "." + mysqlsyntax.Quote(l.key)}) {
+	if len(s.plan.Asks) > asked && tellLists(s, []string{mysqlsyntax.Quote(list[0].alias) + "." + mysqlsyntax.Quote(l.key)}) {
 		s.plan.Lacking = s.plan.Hidden
-	} else {
-		s.plan.Asks = s.plan.Asks[:asked]
 	}
 }
 

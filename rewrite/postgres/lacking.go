@@ -50,7 +50,7 @@ func askedByLacking(x *planner, s *pg.SelectStmt) string {
 	if l.ref = refName(l.rv); l.rel == nil || l.rel.Kind != "table" || unreadable(l.rel) != "" || len(l.rel.Key) != 1 || len(l.rv.GetAlias().GetColnames()) > 0 {
 		return ""
 	}
-	if l.key = l.rel.Attribute(l.rel.Key[0]); l.key == nil || kindOf(l.key) != condition.UUID && !strings.HasPrefix(l.key.Type, "int") {
+	if l.key = l.rel.Attribute(l.rel.Key[0]); l.key == nil || !listable(l.key) {
 		return ""
 	}
 	asked := len(x.plan.Asks)
@@ -77,9 +77,14 @@ func (l *lacking) joined(x *planner, j *pg.JoinExpr, null *pg.Node) {
 	if rel, _ := x.resolve(rv); rel != nil {
 		name, _ := comparedColumn(null, rel, refName(rv))
 		if tie, own := l.ties(rv, rel, conjuncts(j.Quals)); name != "" && (name == tie || slices.Contains(rel.Key, name)) {
-			l.ask(x, rv, tie, own)
+			l.ask(x, rv, tie, own, nil)
 		}
 	}
+}
+
+// listable reports whether the values of a column can be those of a list, as they are.
+func listable(a *rewrite.Attribute) bool {
+	return kindOf(a) == condition.UUID || kindOf(a) == condition.Number && strings.HasPrefix(a.Type, "int")
 }
 
 // within looks at the subquery of NOT EXISTS or NOT IN.
@@ -89,12 +94,8 @@ func (l *lacking) within(x *planner, link *pg.SubLink) {
 		return
 	}
 	exists := link.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK
-	limit := q.LimitCount
-	if c := limit.GetAConst(); exists && c.GetIval().GetIval() > 0 { // Django says LIMIT 1
-		limit = nil
-	}
-	if limit != nil || q.LimitOffset != nil || len(q.FromClause) != 1 || q.FromClause[0].GetRangeVar() == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil ||
-		q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || len(q.TargetList) > 1 {
+	if !exists && (q.LimitCount != nil || slices.ContainsFunc(q.DistinctClause, func(n *pg.Node) bool { return n.GetNode() != nil })) || q.LimitOffset != nil || len(q.FromClause) != 1 ||
+		q.FromClause[0].GetRangeVar() == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil || q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || !rowwise(q.TargetList) {
 		return
 	}
 	if one, doubt := x.aggregates(q); one || doubt != "" {
@@ -106,11 +107,11 @@ func (l *lacking) within(x *planner, link *pg.SubLink) {
 	case rel == nil:
 	case exists:
 		tie, own := l.ties(rv, rel, list)
-		l.ask(x, rv, tie, own)
+		l.ask(x, rv, tie, own, q.LimitCount)
 	case link.SubLinkType == pg.SubLinkType_ANY_SUBLINK && len(link.OperName) == 0 && len(q.TargetList) == 1:
 		f := link.Testexpr.GetColumnRef()
 		if name, _ := comparedColumn(q.TargetList[0].GetResTarget().GetVal(), rel, refName(rv)); f != nil && x.columnOf(f, l.rv) && f.Fields[len(f.Fields)-1].GetString_().GetSval() == l.key.Name {
-			l.ask(x, rv, name, list)
+			l.ask(x, rv, name, list, nil)
 		}
 	}
 }
@@ -127,20 +128,29 @@ func (l *lacking) ties(rv *pg.RangeVar, rel *rewrite.Relation, list []*pg.Node) 
 	return tie, own
 }
 
-// ask notes that for none of the keys there was a row of a table whose column tie is the key, and for which all of the conditions hold.
-func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node) {
+// ask notes that for none of the keys there was a row of a table whose column tie is the key, and for which all of the conditions hold. limit is that of
+// EXISTS: Django says LIMIT 1.
+func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node, limit *pg.Node) {
 	rel, _ := x.resolve(rv)
 	column := rel.Attribute(tie)
 	if column == nil || refName(rv) == l.ref || rel.RelationName == l.rel.RelationName || !x.watched(rv) || x.ctes[rv.Relname] != nil || !rv.Inh ||
-		kindOf(column) != kindOf(l.key) || strings.HasPrefix(column.Type, "int") != strings.HasPrefix(l.key.Type, "int") {
+		kindOf(column) != kindOf(l.key) || !listable(column) {
 		return
+	}
+	ask := rewrite.Ask{Lacked: true, Where: condition.Listed(kindOf(l.key), tie, 0)}
+	if limit != nil {
+		v, ok := x.value(limit, condition.Number, "int8", &ask)
+		if !ok {
+			return
+		}
+		ask.Limit = v
 	}
 	var where *pg.Node
 	if len(own) > 0 {
 		where = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, own, -1)
 	}
 	before := x.plan.Unread
-	x.asked(rv, where, rewrite.Ask{Lacked: true, Where: condition.Listed(kindOf(l.key), tie, 0)})
+	x.asked(rv, where, ask)
 	x.plan.Unread = before
 }
 
@@ -159,4 +169,23 @@ func (l *lacking) tied(n *pg.Node, rel *rewrite.Relation, ref string) string {
 		}
 	}
 	return ""
+}
+
+// rowsOf gives the query of EXISTS if it has a row for each that its conditions let pass.
+func rowsOf(link *pg.SubLink) *pg.SelectStmt {
+	if q := link.GetSubselect().GetSelectStmt(); rowwise(q.GetTargetList()) {
+		return q
+	}
+	return nil
+}
+
+// rowwise reports whether a select list certainly makes one row of each: a function may return a set, which may be empty.
+func rowwise(list []*pg.Node) bool {
+	return !slices.ContainsFunc(list, func(n *pg.Node) bool {
+		v := n.GetResTarget().GetVal()
+		for v.GetTypeCast() != nil {
+			v = v.GetTypeCast().Arg
+		}
+		return v.GetAConst() == nil && v.GetColumnRef() == nil && v.GetParamRef() == nil
+	})
 }

@@ -201,7 +201,7 @@ func existence(s *pg.SelectStmt) *pg.SelectStmt {
 	if link.GetSubLinkType() != pg.SubLinkType_EXISTS_SUBLINK {
 		return nil
 	}
-	return link.GetSubselect().GetSelectStmt()
+	return rowsOf(link)
 }
 
 // rowIfExists gives the query of SELECT 1 WHERE EXISTS (...), which has one row or none. TypeORM selects it from a row that a subquery makes.
@@ -220,7 +220,7 @@ func rowIfExists(s *pg.SelectStmt) *pg.SelectStmt {
 			return nil
 		}
 	}
-	return link.GetSubselect().GetSelectStmt()
+	return rowsOf(link)
 }
 
 // constants reports whether a select list has constants only.

@@ -199,7 +199,7 @@ func (in *inside) plans(e *pg.CommonTableExpr, unseen bool) bool {
 		return false
 	}
 	in.predicates(e.Ctequery)
-	asks := slices.DeleteFunc(in.plan.Asks, func(a rewrite.Ask) bool { return a.Within && !a.Met || a.Lacked }) // whether these were evaluated, its own rows tell, and not those of the answer
+	asks := slices.DeleteFunc(in.plan.Asks, func(a rewrite.Ask) bool { return a.Within && !a.Met }) // whether these were evaluated, its own rows tell, and not those of the answer
 	if len(asks) < len(in.plan.Asks) {
 		in.plan.Unread = "it reads several tables or a subquery"
 	}

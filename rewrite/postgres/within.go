@@ -12,7 +12,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 	ask := func(q *pg.Node, ask rewrite.Ask) {
 		s := q.GetSelectStmt()
 		asked := len(x.plan.Asks)
-		if !x.closed(s) || !alone(s) {
+		if !x.closed(s) || !alone(s) || ask.Exists && !rowwise(s.TargetList) {
 			return
 		}
 		before := x.plan.Unread

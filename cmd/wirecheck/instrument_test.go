@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +17,16 @@ import (
 	"wirecheck/internal/testserver"
 )
 
+// tuning is held by commands that set how the process collects garbage, and put it back as they found it.
+var tuning sync.Mutex
+
 // command runs the command line as main does.
 func command(t *testing.T, args ...string) (stdout, stderr string, status exitStatus) {
 	t.Helper()
+	if slices.Contains([]string{"check", "collect", "explain"}, args[0]) {
+		tuning.Lock()
+		defer tuning.Unlock()
+	}
 	var out, err bytes.Buffer
 	status = run(t.Context(), args, &out, &err)
 	return out.String(), err.String(), status

@@ -143,7 +143,7 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 // the rows of the group again, and the query around asks nothing else of the groups, so that no other one matters.
 func (e *exposure) grouped(up *source, q, around *ast.SelectStmt) bool {
 	s, all := e.s, walk(q)
-	if e.sub == nil || e.sub.around != around || q.GroupBy == nil || q.GroupBy.Rollup || q.Distinct || q.Having != nil || q.Limit != nil || all.plain == 0 || all.window || s.r.flavor == TiDB {
+	if e.sub == nil || e.sub.around != around || q.GroupBy == nil || q.GroupBy.Rollup || q.Distinct || q.Having != nil || q.Limit != nil || all.plain == 0 || all.window || joinsByName(around.From.TableRefs) || s.r.flavor == TiDB {
 		return false
 	}
 	list, text, ok := e.sub.scan(q)
@@ -163,15 +163,22 @@ func (e *exposure) grouped(up *source, q, around *ast.SelectStmt) bool {
 		}
 		c := q.Fields.Fields[i].Expr.(*ast.ColumnNameExpr)
 		at := slices.IndexFunc(list, func(src source) bool { return s.owns(c.Name, list, &src, 1) })
-		if at < 0 || list[at].column(c.Name.Name.O) == nil || !list[at].column(c.Name.Name.O).Required && !equatesIn(around, up.alias, cmp.Or(q.Fields.Fields[i].AsName.L, c.Name.Name.L)) {
+		if at < 0 || list[at].column(c.Name.Name.O) == nil {
 			return false
+		}
+		shown = append(shown, cmp.Or(q.Fields.Fields[i].AsName.L, c.Name.Name.L))
+		if _, equal := equatesIn(around.From.TableRefs, up.alias, shown[len(shown)-1]); !equal && (!list[at].column(c.Name.Name.O).Required || outerJoined(q.From.TableRefs)) {
+			return false // the group of NULL
 		}
 		begins := func(ix []string) bool { return len(ix) > 0 && strings.EqualFold(ix[0], c.Name.Name.O) }
 		led = led || begins(list[at].rel.Key) || slices.ContainsFunc(list[at].rel.Indexes, begins)
-		shown = append(shown, cmp.Or(q.Fields.Fields[i].AsName.L, c.Name.Name.L))
 		same = append(same, list[at].ref+"."+mysqlsyntax.Quote(c.Name.Name.O)+"="+mysqlsyntax.Quote(up.alias)+"."+mysqlsyntax.Quote(shown[len(shown)-1]))
 	}
-	for _, n := range []ast.Node{around.Where, around.From.TableRefs} {
+	asks := []ast.Node{around.Where, around.From.TableRefs}
+	if around.Having != nil {
+		asks = append(asks, around.Having)
+	}
+	for _, n := range asks {
 		mysqlsyntax.Visit(n, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectStmt: // of a derived table
@@ -187,20 +194,27 @@ func (e *exposure) grouped(up *source, q, around *ast.SelectStmt) bool {
 	return led && e.sub.again(list, text, scanRowsEach, strings.Join(same, " AND "))
 }
 
-// equatesIn reports whether a query has rows only where a column of a derived table equals something, or where the table has none.
-func equatesIn(around *ast.SelectStmt, alias, column string) (found bool) {
-	visit(around.From, func(n ast.Node) {
-		j, ok := n.(*ast.Join)
-		if !ok || j.On == nil || j.Tp == ast.RightJoin {
-			return
+// equatesIn reports whether a join holds a derived table, and whether a row of the table comes out of it only where a column of the row equals something.
+func equatesIn(n ast.ResultSetNode, alias, column string) (holds, equal bool) {
+	switch n := n.(type) {
+	case *ast.TableSource:
+		if j, ok := n.Source.(*ast.Join); ok {
+			return equatesIn(j, alias, column)
 		}
-		equalities(j.On.Expr, func(op opcode.Op, l, r ast.ExprNode) {
-			c, ok := l.(*ast.ColumnNameExpr)
-			_, other := r.(*ast.ColumnNameExpr)
-			found = found || ok && other && op == opcode.EQ && strings.EqualFold(c.Name.Table.O, alias) && c.Name.Name.L == column
-		})
-	})
-	return found
+		return strings.EqualFold(cmp.Or(n.AsName.O, nameOfTable(n)), alias), false
+	case *ast.Join:
+		left, equal1 := equatesIn(n.Left, alias, column)
+		right, equal2 := equatesIn(n.Right, alias, column)
+		if equal = equal1 || equal2; n.On != nil && (left && n.Tp != ast.LeftJoin || right && n.Tp != ast.RightJoin) {
+			equalities(n.On.Expr, func(op opcode.Op, l, r ast.ExprNode) {
+				c, ok := l.(*ast.ColumnNameExpr)
+				_, other := r.(*ast.ColumnNameExpr)
+				equal = equal || ok && other && op == opcode.EQ && strings.EqualFold(c.Name.Table.O, alias) && c.Name.Name.L == column
+			})
+		}
+		return left || right, equal
+	}
+	return false, false
 }
 
 // byShownKey is a table of a derived table whose version the query around finds by the columns that show its primary key.

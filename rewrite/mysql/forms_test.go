@@ -275,8 +275,24 @@ var selects = []form{
 	{"WITH d AS (SELECT i.account_id AS k, COUNT(*) AS n FROM item i WHERE i.qty > 0 GROUP BY i.account_id) SELECT a.owner, d.n FROM account a LEFT JOIN d ON d.k = a.id ORDER BY d.n DESC, a.id LIMIT 3", exact, 6},
 	{"SELECT a.owner, d.n FROM account a JOIN (SELECT account_id, SUM(qty) n FROM item GROUP BY account_id) d ON d.account_id = a.id WHERE d.n > 1", approx, -1}, // the other groups matter, too
 	{"SELECT a.owner, d.n FROM account a JOIN (SELECT account_id, SUM(qty) n FROM item GROUP BY account_id HAVING SUM(qty) > 1) d ON d.account_id = a.id", approx, -1},
-	{"SELECT a.owner, d.m FROM account a JOIN (SELECT account_id, MAX(account_id) m FROM item GROUP BY account_id) d ON d.account_id = a.id", approx, -1}, // of an index
-	{"SELECT a.owner, d.n FROM account a JOIN (SELECT note, SUM(balance) n FROM account GROUP BY note) d ON d.note = a.note", approx, -1},                 // no index
+	{"SELECT a.owner, d.m FROM account a JOIN (SELECT account_id, MAX(account_id) m FROM item GROUP BY account_id) d ON d.account_id = a.id", approx, -1},        // of an index
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT note, SUM(balance) n FROM account GROUP BY note) d ON d.note = a.note", approx, -1},                        // no index
+	{"SELECT d.k, d.n, a.owner FROM (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d LEFT JOIN account a ON d.k = a.id", approx, -1}, // the group of NULL
+	{"SELECT d.k, d.n, a.owner FROM (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d LEFT JOIN account a ON d.k = a.id LIMIT 1", approx, -1},
+	{"SELECT d.k, d.n, a.owner FROM account a RIGHT JOIN (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d ON d.k = a.id", approx, -1},
+	{"SELECT d.k, d.n, a.owner FROM (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d RIGHT JOIN account a ON d.k = a.id", exact, 7},
+	{"SELECT d.k, d.n, a.owner, p.id FROM ((SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d JOIN account a ON d.k = a.id) LEFT JOIN parent p ON p.id = d.k", exact, 7},
+	{"SELECT d.k, d.n, a.owner, p.id FROM ((SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d LEFT JOIN parent p ON p.id = d.k) JOIN account a ON d.k = a.id", exact, 7},
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d ON d.k = a.id HAVING d.n > 4", approx, -1},
+	{"SELECT a.owner, d.n FROM account a JOIN (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d ON d.k = a.id HAVING n > 4", approx, -1},
+	{"SELECT a.owner, d.n, d.k FROM account a JOIN (SELECT i.account_id AS k, SUM(i.qty) n FROM item i GROUP BY i.account_id) d ON d.k = a.id HAVING d.k > 1 AND a.owner <> 'ann'", exact, 2},
+	{"SELECT a.owner, d.k FROM account a JOIN (SELECT c.n AS k, SUM(c.id) AS id FROM coded c GROUP BY c.n) d USING (id)", approx, -1},
+	{"SELECT a.owner, d.k FROM account a NATURAL JOIN (SELECT c.n AS k, SUM(c.id) AS id FROM coded c GROUP BY c.n) d", approx, -1},
+	{"SELECT a.owner, d.k FROM account a JOIN (SELECT c.n AS k, SUM(c.id) AS id FROM coded c GROUP BY c.n) d ON d.id = a.id", approx, -1},
+	{"SELECT a.owner, d.k FROM account a JOIN (SELECT c.n AS k, SUM(c.id) AS id FROM coded c GROUP BY c.n) d ON d.k = a.id", exact, 6},
+	{"SELECT d.k, d.n, p.id FROM (SELECT i.id AS k, SUM(a.balance) n FROM account a LEFT JOIN item i ON i.account_id = a.id GROUP BY i.id) d LEFT JOIN item p ON p.id = d.k", approx, -1}, // the group of NULL, of the outer join
+	{"SELECT d.k, d.n, p.id FROM (SELECT i.id AS k, SUM(a.balance) n FROM account a JOIN item i ON i.account_id = a.id GROUP BY i.id) d LEFT JOIN item p ON p.id = d.k", exact, 6},
+	{"SELECT d.k, d.n, p.id FROM (SELECT i.id AS k, SUM(a.balance) n FROM account a LEFT JOIN item i ON i.account_id = a.id GROUP BY i.id) d JOIN item p ON p.id = d.k", exact, 6},
 	{"SELECT * FROM (SELECT id FROM account FOR UPDATE) d", opaque, 0},
 	{"SELECT id FROM (SELECT id FROM account) d FOR UPDATE", opaque, 0},
 	{"SELECT * FROM (SELECT 1 AS x) d", none, 0},

@@ -171,7 +171,7 @@ func (c *Collector) follow(ctx context.Context, last uint64) error {
 }
 
 // follow gives the messages of a stream behind one of them, in order, while more says so, until something is wrong or ctx ends. After each message, and
-// at least each second, it calls idle, which hears whether there was none. What it waits for ends with ctx: the ordered consumer of the library makes its
+// at least each second, it calls idle, which hears whether there is none. What it waits for ends with ctx: the ordered consumer of the library makes its
 // consumer anew by itself, without regard to ctx, and waits up to 10 seconds for each answer of a server that was killed.
 func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint64, more func() bool, message func(jetstream.Msg) error, idle func(none bool) error) error {
 	consumer, err := b.JetStream().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
@@ -181,20 +181,28 @@ func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint
 	if err != nil {
 		return err
 	}
+	defer leave(ctx, b, consumer.CachedInfo())
 	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(200, 16<<20))
 	if err != nil {
 		return err
 	}
 	defer messages.Stop()
+	late := 0 // how often in a row messages did not come that the server has
 	for n := uint64(1); more(); {
 		msg, err := messages.Next(jetstream.NextMaxWait(saveEvery))
 		none := errors.Is(err, nats.ErrTimeout)
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case none && late >= lateMost:
+			err = errors.New("messages do not come: they went to a connection that was lost")
 		case none: // there is none, or the consumer ended with its server
-			_, err = consumer.Info(ctx)
+			var info *jetstream.ConsumerInfo
+			if info, err = consumer.Info(ctx); err == nil {
+				late = lateBy(info, n, late)
+			}
 		case err == nil:
+			late = 0
 			var meta *jetstream.MsgMetadata
 			if meta, err = msg.Metadata(); err == nil && meta.Sequence.Consumer != n {
 				err = errors.New("messages went to a connection that was lost")
@@ -204,13 +212,38 @@ func follow(ctx context.Context, b *bus.Bus, stream, subject string, behind uint
 			}
 		}
 		if err == nil {
-			err = idle(none)
+			err = idle(none && late == 0)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lateMost is how often in a row messages may not come that wait in the server: who asked for them may have been forgotten.
+const lateMost = 10
+
+// lateBy says how often in a row messages did not come, of a consumer that must give message n next. What it has given is here with its answer, or just
+// behind it: if there is none then, it is lost, and nobody acknowledges, so it does not come again.
+func lateBy(info *jetstream.ConsumerInfo, n uint64, late int) int {
+	switch {
+	case info.Delivered.Consumer >= n:
+		return lateMost
+	case info.NumPending > 0:
+		return late + 1
+	}
+	return 0
+}
+
+// leave deletes a consumer that is not read any more, also where ctx has ended. Without a connection the server does it, after a while.
+func leave(ctx context.Context, b *bus.Bus, info *jetstream.ConsumerInfo) {
+	if !b.Conn().IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = b.JetStream().DeleteConsumer(ctx, info.Stream, info.Name)
 }
 
 // waitAgain waits a moment where reading failed: the server is away, or changes. What was not read is read then.

@@ -19,6 +19,16 @@ func TestConstraints(t *testing.T) {
 		setup { CREATE TABLE p (id INT PRIMARY KEY, v INT) }
 		setup { INSERT INTO p VALUES (1, 0), (2, 0) }
 		`
+	const meanwhile = `
+		setup { INSERT INTO t VALUES (1, NULL), (2, 1) }
+		session a
+		step a1 { BEGIN }
+		step a2 { SELECT * FROM t WHERE id = 1 FOR UPDATE }
+		step a3 { INSERT INTO t VALUES (3, 1) }
+		step a4 { COMMIT }
+		session b
+		step b1 { DELETE FROM t }
+		permutation a1 a2 b1 a3 a4`
 	falsify := func(step string, change func(st *schedule.Step)) func(s *schedule.Schedule) {
 		return func(s *schedule.Schedule) {
 			change(&s.Steps[slices.IndexFunc(s.Steps, func(st schedule.Step) bool { return st.Name == step })])
@@ -26,6 +36,9 @@ func TestConstraints(t *testing.T) {
 	}
 	lostRow := func(st *schedule.Step) { st.Answer.Rows = st.Answer.Rows[1:] }
 	more := func(st *schedule.Step) { st.Answer.Affected++ }
+	refused := func(st *schedule.Step) {
+		st.Answer, st.Reason = answer.Result{Err: &answer.Error{Code: "23503", Message: "refused"}}, answer.ReasonOther
+	}
 	tests := []struct {
 		name, engines, level, spec string
 		falsify                    func(s *schedule.Schedule) // nil: it cannot be judged
@@ -262,15 +275,18 @@ func TestConstraints(t *testing.T) {
 			permutation a1 a2 b1 a3`, falsify("b1", lostRow), false},
 		{"a foreign key that looks at rows which came while it waited", "postgres", product.ReadCommitted, `
 			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT REFERENCES t (id)) }
-			setup { INSERT INTO t VALUES (1, NULL), (2, 1) }
-			session a
-			step a1 { BEGIN }
-			step a2 { SELECT * FROM t WHERE id = 1 FOR UPDATE }
-			step a3 { INSERT INTO t VALUES (3, 1) }
-			step a4 { COMMIT }
-			session b
-			step b1 { DELETE FROM t }
-			permutation a1 a2 b1 a3 a4`, nil, false},
+			` + meanwhile, nil, false},
+		{"one that is added later", "postgres", product.ReadCommitted, `
+			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT) }
+			setup { ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES t (id) }
+			` + meanwhile, nil, false},
+		{"one by a qualified name", "postgres", product.ReadCommitted, `
+			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT REFERENCES public.t (id)) }
+			` + meanwhile, nil, false},
+		{"one that leads to another table", "postgres", product.ReadCommitted, parents + `
+			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT) }
+			setup { ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES public.p (id) }
+			` + strings.Replace(meanwhile, "INSERT INTO t VALUES (3, 1)", "UPDATE t SET p = 2 WHERE id = 2", 1), falsify("b1", refused), false},
 		{"a foreign key that looks at what was there before", "postgres", product.ReadCommitted, `
 			setup { CREATE TABLE t (id INT PRIMARY KEY, p INT REFERENCES t (id)) }
 			setup { INSERT INTO t VALUES (1, NULL), (2, 1) }
@@ -280,9 +296,7 @@ func TestConstraints(t *testing.T) {
 			step a3 { COMMIT }
 			session b
 			step b1 { DELETE FROM t }
-			permutation a1 a2 b1 a3`, falsify("b1", func(st *schedule.Step) {
-			st.Answer, st.Reason = answer.Result{Err: &answer.Error{Code: "23503", Message: "refused"}}, answer.ReasonOther
-		}), false},
+			permutation a1 a2 b1 a3`, falsify("b1", refused), false},
 		{"what changes while it waits", "mariadb mysql", product.RepeatableRead, parents + `
 			setup { CREATE TABLE c (id INT PRIMARY KEY, p INT) }
 			setup { INSERT INTO c VALUES (1, 1), (2, 2) }

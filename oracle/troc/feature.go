@@ -20,7 +20,6 @@ type features struct {
 	primary   map[string][]string // by table: the columns of the primary key, in lower case; empty for a part that is no column
 	prefixes  map[string][]string // by table: those of which the key has only the beginning
 	unique    map[string][]string // by table: columns of other keys
-	itself    map[string]bool     // tables with a foreign key to themselves
 	keys      bool                // foreign keys: a statement on one table looks at another one
 	acts      bool                // foreign keys by which a change of one table changes another one
 }
@@ -63,7 +62,7 @@ func featureless(setup []string) string {
 func featuresOf(setup []string, tables []string) features {
 	f := features{
 		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, prefixes: map[string][]string{},
-		unique: map[string][]string{}, itself: map[string]bool{},
+		unique: map[string][]string{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
@@ -79,7 +78,6 @@ func featuresOf(setup []string, tables []string) features {
 			if n+1 < len(at) {
 				end = at[n+1][0]
 			}
-			f.itself[name] = f.itself[name] || regexp.MustCompile(`(?i)\breferences\s+["`+"`"+`]?`+regexp.QuoteMeta(name)+`\b`).MatchString(sql[m[1]:end])
 			for _, part := range schedule.Items(sql[m[1]:end]) {
 				f.key(name, part)
 				if c := definition.FindStringSubmatch(part); c != nil && !constraint[strings.ToLower(c[1])] && computing.MatchString(part[len(c[0]):]) {

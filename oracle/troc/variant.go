@@ -88,7 +88,7 @@ func (c *check) others(w *world, i int, cand *candidate) {
 	targets := q.Targets()
 	for _, name := range c.t.names {
 		_, own := cand.views[name]
-		if own && !c.features.itself[name] || !own && !related(c, q, name) {
+		if own && !reflexive(c, name) || !own && !related(c, q, name) {
 			continue
 		}
 		if !own {
@@ -107,13 +107,21 @@ func (c *check) others(w *world, i int, cand *candidate) {
 // looksBack says why a write that waited may have been refused, or not: it goes on with the rows that it had found, and its foreign keys look at those that
 // others have brought to the same table meanwhile (PostgreSQL manual, 13.2.1). No view of one moment shows that.
 func looksBack(c *check, w *world, i int, cand *candidate, refused bool) string {
-	for name := range cand.views {
-		x, sent := c.txOf[i], moment{at: c.sentAt(i)}
-		if refused && c.s.Steps[i].Waited && c.features.itself[name] && !w.view(name, x, sent).equal(w.view(name, x, moment{at: c.place})) {
+	x, sent := c.txOf[i], moment{at: c.sentAt(i)}
+	for _, name := range c.t.names {
+		_, used := cand.views[name]
+		if used && refused && c.s.Steps[i].Waited && reflexive(c, name) && !w.view(name, x, sent).equal(w.view(name, x, moment{at: c.place})) {
 			return "it waited, and foreign keys lead from table " + name + ", which others wrote meanwhile, back to it"
 		}
 	}
 	return ""
+}
+
+// reflexive reports whether a foreign key may lead from a table to itself.
+func reflexive(c *check, table string) bool {
+	return c.features.keys && (len(c.keys) == 0 || slices.ContainsFunc(c.keys, func(r schedule.Reference) bool {
+		return r.Parts || r.Child == table && r.Parent == table
+	}))
 }
 
 // related reports whether foreign keys may lead from a statement to a table that it does not name: an INSERT looks for the rows that its own refer to, a

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/product"
 	"wirecheck/statement"
 )
@@ -18,17 +19,26 @@ type Reference struct {
 	Acts bool
 	// Parts says that one of the tables is partitioned.
 	Parts bool
+	// Columns of Parent that it refers to; an empty one may change where no statement assigns it (a generated column), or is not known.
+	Columns []string
 }
 
-// referenceSQL asks a server's catalog for its foreign keys, by dialect: child, parent, whether it acts, whether a table is partitioned
-// (PostgreSQL manual, 53.13 pg_constraint; MariaDB and MySQL manual, INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS).
+// referenceSQL asks a server's catalog for its foreign keys, by dialect: child, parent, whether it acts, whether a table is partitioned, what tells the key from
+// others, and in one row each the columns of the parent (PostgreSQL manual, 53.13 pg_constraint; MariaDB and MySQL manual,
+// INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS, KEY_COLUMN_USAGE and COLUMNS).
 var referenceSQL = map[product.Dialect]string{
 	product.DialectPostgres: `SELECT CASE n.nspname WHEN 'public' THEN c.relname::text ELSE n.nspname || '.' || c.relname END, CASE m.nspname WHEN 'public' THEN p.relname::text ELSE m.nspname || '.' || p.relname END, ` +
-		`(k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))::int, (c.relkind = 'p' OR p.relkind = 'p')::int ` +
+		`(k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))::int, (c.relkind = 'p' OR p.relkind = 'p')::int, k.oid, ` +
+		`CASE a.attgenerated WHEN '' THEN a.attname::text END ` +
 		`FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ` +
-		`JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace WHERE k.contype = 'f' ORDER BY k.oid`,
-	product.DialectMySQL: `SELECT TABLE_NAME, REFERENCED_TABLE_NAME, DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), 0 ` +
-		`FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = DATABASE() ORDER BY TABLE_NAME, CONSTRAINT_NAME`,
+		`JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace ` +
+		`JOIN pg_catalog.pg_attribute a ON a.attrelid = p.oid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f' ORDER BY k.oid, a.attnum`,
+	product.DialectMySQL: `SELECT r.TABLE_NAME, r.REFERENCED_TABLE_NAME, r.DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR r.UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), 0, ` +
+		`r.CONSTRAINT_NAME, IF((k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME) IN ` +
+		`(SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA IN ('', 'auto_increment')), k.REFERENCED_COLUMN_NAME, NULL) ` +
+		`FROM information_schema.REFERENTIAL_CONSTRAINTS r JOIN information_schema.KEY_COLUMN_USAGE k ` + // MariaDB reads all databases for an outer join
+		`ON k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = r.TABLE_NAME AND k.CONSTRAINT_NAME = r.CONSTRAINT_NAME ` +
+		`WHERE r.CONSTRAINT_SCHEMA = DATABASE() ORDER BY r.TABLE_NAME, r.CONSTRAINT_NAME, k.ORDINAL_POSITION`,
 }
 
 // References reads the foreign keys of a prepared stage. known is false where nothing is known of the product's catalog.
@@ -44,8 +54,12 @@ func References(ctx context.Context, stage Stage, p *product.Product) (list []Re
 	if got.Answer.Err != nil {
 		return nil, false, nil
 	}
-	for _, r := range got.Answer.Rows {
-		list = append(list, Reference{Child: string(r[0]), Parent: string(r[1]), Acts: string(r[2]) != "0", Parts: string(r[3]) != "0"})
+	for i, r := range got.Answer.Rows {
+		if i == 0 || !answer.SameRow(r[:5], got.Answer.Rows[i-1][:5]) {
+			list = append(list, Reference{Child: string(r[0]), Parent: string(r[1]), Acts: string(r[2]) != "0", Parts: string(r[3]) != "0"})
+		}
+		last := &list[len(list)-1]
+		last.Columns = append(last.Columns, string(r[5]))
 	}
 	return list, true, nil
 }
@@ -79,7 +93,7 @@ func (s *Schedule) ByRows(list []Reference, st *statement.Statement, refused boo
 	}
 	setup := strings.Join(s.Setup, ";\n")
 	// Rows that are written out come in their order.
-	if s.DBMS().KeysByRow && (st.Insert == nil || st.Insert.Select != "") && moves(setup, st) {
+	if s.DBMS().KeysByRow && (st.Insert == nil || st.Insert.Select != "") && moves(list, st) {
 		for _, r := range list {
 			if is(r.Parent) && (is(r.Child) || slices.Contains(Acting(list, r.Parent, false), r.Parent)) {
 				return "foreign keys are looked at row by row, and one leads from " + r.Child + " to what the statement writes itself"
@@ -94,24 +108,18 @@ func (s *Schedule) ByRows(list []Reference, st *statement.Statement, refused boo
 
 var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|TRUE|FALSE|DEFAULT))\s*$`)
 
-// moves reports whether a statement may change, row by row, what foreign keys find: an UPDATE does not that leaves all columns as they are to which one may refer
-// (MySQL manual, 15.1.20.5). By the setup's text it errs on the side of yes.
-func moves(setup string, st *statement.Statement) bool {
-	if st.Verb != "update" || len(st.Assignments) == 0 || generating.MatchString(setup) {
+// moves reports whether a statement may change, row by row, what foreign keys find: an UPDATE does not that leaves all columns as they are to which one refers
+// (MySQL manual, 15.1.20.5).
+func moves(list []Reference, st *statement.Statement) bool {
+	if st.Verb != "update" || len(st.Assignments) == 0 {
 		return true
 	}
-	words := word.FindAllString(strings.ToLower(strings.Join(referred.FindAllString(setup, -1), ";")), -1)
-	return slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool {
-		column := strings.ToLower(strings.Trim(a.Column, "`\""))
-		return a.Partial || column == "" || KeyColumn(setup, column) || slices.Contains(words, column)
+	return slices.ContainsFunc(list, func(r Reference) bool {
+		return slices.ContainsFunc(r.Columns, func(column string) bool {
+			return column == "" || slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, column) })
+		})
 	})
 }
-
-var (
-	referred   = regexp.MustCompile(`(?is)\bREFERENCES\s+[^\s(]+\s*\([^()]*\)`)
-	generating = regexp.MustCompile(`(?i)\bGENERATED\b|\bAS\s*\(`)
-	word       = regexp.MustCompile(`[\pL\pN_$]+`)
-)
 
 // Computed reports whether an assignment's value is no literal.
 func Computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr) }

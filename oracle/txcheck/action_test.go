@@ -135,6 +135,7 @@ func TestByRows(t *testing.T) {
 	const (
 		self = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id)) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
 		more = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, n INT, FOREIGN KEY (p) REFERENCES t (id)) }\nsetup { INSERT INTO t VALUES (1, NULL, 1), (2, 1, 1), (3, 2, 1) }\n"
+		rows = "setup { INSERT INTO t VALUES (1, NULL, 1), (2, 1, 2), (3, 2, 3) }\n"
 		free = "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT) }\nsetup { INSERT INTO t VALUES (1, NULL), (2, 1), (3, 2) }\n"
 		play = "session a\nstep a1 { BEGIN }\nstep a2 { SELECT id FROM t }\nstep a3 { COMMIT }\nsession b\nstep b1 { %s }\npermutation a1 a2 b1 a3\n"
 	)
@@ -157,6 +158,22 @@ func TestByRows(t *testing.T) {
 		{"a column that no foreign key has", "mariadb", more, "UPDATE t SET n = 5 WHERE p >= 1", fewer, false},
 		{"one that refers", "mariadb", more, "UPDATE t SET p = 3, n = 5 WHERE p >= 1", fewer, false},
 		{"one that is referred to", "mariadb", more, "UPDATE t SET id = 3 WHERE id = 3", fewer, true},
+		{"one that got its name later", "mariadb", "setup { CREATE TABLE t (a INT PRIMARY KEY, p INT, n INT, FOREIGN KEY (p) REFERENCES t (a)) }\nsetup { ALTER TABLE t CHANGE a id INT }\n" + rows,
+			"UPDATE t SET id = 3 WHERE id = 3", fewer, true},
+		{"another one of such a table", "mariadb", "setup { CREATE TABLE t (a INT PRIMARY KEY, p INT, n INT, FOREIGN KEY (p) REFERENCES t (a)) }\nsetup { ALTER TABLE t RENAME COLUMN a TO id }\n" + rows,
+			"UPDATE t SET n = 5 WHERE id = 3", fewer, false},
+		{"one that is quoted", "mariadb", "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, `a-b c` INT, KEY (`a-b c`), FOREIGN KEY (p) REFERENCES t (`a-b c`)) }\n" + rows,
+			"UPDATE t SET `A-b c` = 1 WHERE id = 3", fewer, true},
+		{"another one beside it", "mariadb", "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, `a-b c` INT, KEY (`a-b c`), FOREIGN KEY (p) REFERENCES t (`a-b c`)) }\n" + rows,
+			"UPDATE t SET p = 1 WHERE id = 3", fewer, false},
+		{"one of a table whose name is quoted", "mariadb", "setup { CREATE TABLE t (id INT) }\nsetup { CREATE TABLE `my t` (id INT PRIMARY KEY, p INT, c INT, KEY (c), FOREIGN KEY (p) REFERENCES `my t` (c)) }\n" +
+			strings.ReplaceAll(rows, " t ", " `my t` "), "UPDATE `my t` SET c = 1 WHERE id = 3", fewer, true},
+		{"behind a comment", "mariadb", "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, c INT, KEY (c), FOREIGN KEY (p) REFERENCES t /* x */ (c)) }\n" + rows,
+			"UPDATE t SET c = 1 WHERE id = 3", fewer, true},
+		{"one of another key", "mariadb", "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, c INT UNIQUE, FOREIGN KEY (p) REFERENCES t (id)) }\n" + rows,
+			"UPDATE t SET c = 4 WHERE id = 3", fewer, false},
+		{"one that is generated", "mariadb", "setup { CREATE TABLE t (id INT PRIMARY KEY, p INT, n INT, c INT AS /* x */ (n) STORED, KEY (c), FOREIGN KEY (p) REFERENCES t (c)) }\n" +
+			strings.ReplaceAll(rows, " t ", " t (id, p, n) "), "UPDATE t SET n = 1 WHERE id = 3", fewer, true},
 		{"written out, in their order", "mariadb", self, "INSERT INTO t VALUES (4, 3), (5, 4)", refused, false},
 	}
 	for _, name := range []string{"postgres", "mariadb"} {

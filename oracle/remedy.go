@@ -98,8 +98,12 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.Text = "read what belongs together in one statement"
 	case anomaly.RemedyConstraint:
 		unique := "UNIQUE"
-		if column := f.folded(); column != "" && p.CaseCounts {
+		switch column, whole := f.folded(); {
+		case column == "" || !p.CaseCounts:
+		case whole:
 			unique = "a UNIQUE index over lower(" + column + ")"
+		default: // the same text may stand in rows that differ in what else the condition names
+			unique = "UNIQUE, over lower(" + column + ") in place of " + column
 		}
 		r.Text, r.Cost = "let a constraint refuse the second row ("+unique+behind(", ", p.Exclusion)+")", "handle the refusal"
 	case anomaly.RemedyParent:
@@ -120,16 +124,20 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	return r
 }
 
-var lowered = regexp.MustCompile(`^[^']*\blower\((\w+)\) = `)
+var (
+	lowered = regexp.MustCompile(`^[^']*\blower\((\w+)\) = `)
+	alone   = regexp.MustCompile(`^lower\(\w+\) = lower\('[^']*'\)$`)
+)
 
-// folded is the column that a condition of the finding compares without regard to case; empty if there is none that is certain.
-func (f *Finding) folded() string {
+// folded is the column that a condition of the finding compares without regard to case; empty if there is none that is certain. whole says that
+// the condition surely asks for nothing else.
+func (f *Finding) folded() (column string, whole bool) {
 	for _, e := range f.Edges {
 		if m := lowered.FindStringSubmatch(e.Condition); m != nil {
-			return m[1]
+			return m[1], alone.MatchString(e.Condition)
 		}
 	}
-	return ""
+	return "", false
 }
 
 // behind is a text with something in front, or nothing.

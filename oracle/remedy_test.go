@@ -82,12 +82,14 @@ func TestRemedySQL(t *testing.T) {
 	}
 }
 
-// TestOnlyReads: one snapshot prevents what a transaction saw that only read; not what it locked or wrote.
-// TestRemedyOverCase: UNIQUE refuses no text that differs in case alone, where case counts.
+// TestRemedyOverCase: UNIQUE refuses no text that differs in case alone, where case counts. An index over the text alone refuses more than a condition that
+// names other columns, too.
 func TestRemedyOverCase(t *testing.T) {
 	for _, c := range []struct{ product, condition, want string }{
 		{"postgres", "lower(email) = lower('Ann')", "(a UNIQUE index over lower(email), EXCLUDE)"},
-		{"postgres", "shop = 3 and lower(email) = lower('ann')", "(a UNIQUE index over lower(email), EXCLUDE)"},
+		{"postgres", "shop = 3 and lower(email) = lower('ann')", "(UNIQUE, over lower(email) in place of email, EXCLUDE)"}, // not in two shops
+		{"postgres", "lower(email) = lower('ann') and shop = 3", "(UNIQUE, over lower(email) in place of email, EXCLUDE)"},
+		{"postgres", "lower(email) = lower('ann') and name = lower('x')", "(UNIQUE, over lower(email) in place of email, EXCLUDE)"},
 		{"postgres", "email = 'ann'", "(UNIQUE, EXCLUDE)"},
 		{"postgres", "note = 'lower(email) = '", "(UNIQUE, EXCLUDE)"},
 		{"mariadb", "lower(email) = lower('Ann')", "(UNIQUE)"}, // its collations take them for equal
@@ -100,6 +102,7 @@ func TestRemedyOverCase(t *testing.T) {
 	}
 }
 
+// TestOnlyReads: one snapshot prevents what a transaction saw that only read; not what it locked or wrote.
 func TestOnlyReads(t *testing.T) {
 	for _, tt := range []struct {
 		first, second string

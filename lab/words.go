@@ -28,6 +28,9 @@ var harmless = map[string]bool{
 	"USING": true, "VALUES": true, "WHEN": true, "WHERE": true, "XOR": true,
 }
 
+// inserts are the words in front of an INTO that makes no table.
+var inserts = []string{"INSERT", "REPLACE", "MERGE", "IGNORE", "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED"}
+
 // limits finds settings that make a server end by itself a statement that waits: PostgreSQL's, MySQL's and MariaDB's, and TiDB's,
 // which has MySQL's.
 var limits = regexp.MustCompile(`(?i)\b(lock_timeout|statement_timeout|transaction_timeout|(innodb_)?lock_wait_timeout|max_execution_time|max_statement_time)\b`)
@@ -41,18 +44,22 @@ func plain(sql string) bool {
 	default:
 		return false
 	}
+	selects := scenario.FirstWord(sql) == "SELECT"
 	if strings.ContainsAny(strings.TrimRight(sql, "; \t\r\n"), "@;") {
 		return false
 	}
 	word, before := "", "" // the last two words
 	for i := 0; i < len(sql); i++ {
 		switch {
-		case isWord(sql[i]):
+		case isNamed(sql[i]):
 			start := i
-			for i < len(sql) && isWord(sql[i]) {
+			for i < len(sql) && isNamed(sql[i]) {
 				i++
 			}
 			word, before = strings.ToUpper(sql[start:i]), word
+			if word == "INTO" && (selects || !slices.Contains(inserts, before)) { // a new table
+				return false
+			}
 			i--
 		case sql[i] == '(':
 			if word != "" && !harmless[word] && before != "INTO" {
@@ -81,6 +88,9 @@ func defines(sql string) bool {
 	}
 	return false
 }
+
+// isNamed reports whether a character belongs to a word or to a name in quotes, which may be a function's, too.
+func isNamed(c byte) bool { return isWord(c) || c == '"' || c == '`' }
 
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80

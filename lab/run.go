@@ -23,9 +23,14 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 // ErrCaseLimit says that Config.Case has passed.
 var ErrCaseLimit = errors.New("the case took more than")
 
+// bounded bounds what a case executes.
+func (l *Lab) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
+}
+
 // run is Run; settings are statements that are executed in each session before its own setup.
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
+	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	began := time.Now()
 	err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, tells))

@@ -41,19 +41,32 @@ func NewStage(l *Lab, version string, describe Describe) *Stage {
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
 const stageLimit = 10 * time.Second
 
-// Ahead resets the stage while something else goes on, if what it was prepared with last is this setup, which rows alone bring back: then no session
-// executes anything. Nobody may use the stage until the function that it gives returns. What goes wrong does so once more when the stage is prepared.
-func (s *Stage) Ahead(ctx context.Context, setup []scenario.Block) (join func()) {
+// Ahead resets the stage while something else goes on. It does so only if the stage was prepared with this setup last, and rows alone bring that
+// back, so that no setup is executed. Nobody may use the stage until join has returned, which waits for the end; if the stage is not needed, it
+// brings about the end. An error says that the reset was cut off, at the latest by Config.Case: the stage is of no use any more. What else goes
+// wrong does so once more when the stage is prepared.
+func (s *Stage) Ahead(ctx context.Context, setup []scenario.Block) (join func(needed bool) error) {
 	l := s.lab
 	if s.spec == nil || l.config.Backend.Embedded || !l.is(s.spec) || !l.contents.Resettable || l.altered || len(setup) > len(s.spec.Setup) || !slices.EqualFunc(s.spec.Setup[:len(setup)], setup, sameBlock) {
-		return func() {}
+		return func(bool) error { return nil }
 	}
+	ctx, cancel := l.bounded(ctx)
+	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Reset(ctx)
+		err = s.Reset(ctx)
 	}()
-	return func() { <-done }
+	return func(needed bool) error {
+		defer cancel()
+		if !needed {
+			cancel()
+		}
+		if <-done; ctx.Err() == nil {
+			return nil
+		}
+		return err
+	}
 }
 
 // Prepare implements schedule.Stage.

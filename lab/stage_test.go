@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/answer"
+	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -190,8 +192,14 @@ func TestStageAhead(t *testing.T) {
 				}
 				return list
 			}
+			ahead := func(join func(bool) error) {
+				t.Helper()
+				if err := join(true); err != nil {
+					t.Error(err)
+				}
+			}
 			more := append(slices.Clone(setup), "INSERT INTO t VALUES (2)")
-			s.Ahead(t.Context(), blocks(setup))() // nothing was prepared
+			ahead(s.Ahead(t.Context(), blocks(setup))) // nothing was prepared
 			prepare(more)
 			use := func() {
 				t.Helper()
@@ -200,18 +208,18 @@ func TestStageAhead(t *testing.T) {
 				execute(t, s, 1, "INSERT INTO t VALUES (3)")
 			}
 			use()
-			s.Ahead(t.Context(), blocks(setup))() // the oracle's setup is the case's, and more
+			ahead(s.Ahead(t.Context(), blocks(setup))) // the oracle's setup is the case's, and more
 			want("t: 1, 2")
 			prepare(more)
 			want("t: 1, 2")
 			use() // near misses: used since, by a statement, by rows, by definitions; another setup
 			prepare(more)
 			want("t: 1, 2")
-			s.Ahead(t.Context(), blocks(setup))()
+			ahead(s.Ahead(t.Context(), blocks(setup)))
 			use()
 			prepare(more)
 			want("t: 1, 2")
-			s.Ahead(t.Context(), blocks(setup))()
+			ahead(s.Ahead(t.Context(), blocks(setup)))
 			tables, err := s.Tables(t.Context())
 			if err == nil {
 				tables[0].Rows = nil
@@ -223,11 +231,11 @@ func TestStageAhead(t *testing.T) {
 			prepare(more)
 			want("t: 1, 2")
 			execute(t, s, 0, "CREATE TABLE u (a INT)")
-			s.Ahead(t.Context(), blocks(setup))()
+			ahead(s.Ahead(t.Context(), blocks(setup)))
 			prepare(more)
 			want("t: 1, 2")
 			execute(t, s, 0, "DELETE FROM t WHERE a = 1")
-			s.Ahead(t.Context(), blocks(more[2:]))()
+			ahead(s.Ahead(t.Context(), blocks(more[2:])))
 			want("t: 2")
 			for range 2 {
 				got, err := s.Run(t.Context(), []schedule.Session{{Name: "x"}}, []schedule.Order{{Name: "x1", SQL: "INSERT INTO t VALUES (4)"}})
@@ -280,6 +288,48 @@ func TestStageRun(t *testing.T) {
 			if tx := got.Transactions(); len(tx) != 4 || tx[0].Session != 0 || !tx[0].Explicit || tx[1].Explicit {
 				t.Errorf("transactions: %+v", tx)
 			}
+		})
+	}
+}
+
+// TestStageAheadLimit: a reset ahead that waits ends with the limit of a case, or once it is not needed. A stage whose reset waits for nobody stays of use.
+func TestStageAheadLimit(t *testing.T) {
+	lock := map[string]string{"postgres": "BEGIN; LOCK TABLE t", "mariadb": "LOCK TABLES t WRITE"}
+	for name := range lock {
+		for _, needed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, needed %v", name, needed), func(t *testing.T) {
+				s := onStage(t, name)
+				setup := []string{"CREATE TABLE t (a INT PRIMARY KEY)", "INSERT INTO t VALUES (1)"}
+				if err := s.Prepare(t.Context(), setup, 1); err != nil {
+					t.Fatal(err)
+				}
+				execute(t, s, 0, "DELETE FROM t") // so that there is something to reset
+				if needed {
+					s.lab.config.Case = 100 * time.Millisecond
+				}
+				other, err := s.lab.config.Backend.Connect(t.Context(), s.lab.config.Side)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { other.Close() })
+				if err := engine.Exec(t.Context(), other, lock[name]); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Ahead(t.Context(), s.spec.Setup)(needed); err == nil {
+					t.Error("the reset was not cut off")
+				}
+			})
+		}
+		t.Run(name+", nobody waits", func(t *testing.T) {
+			s := onStage(t, name)
+			if err := s.Prepare(t.Context(), []string{"CREATE TABLE t (a INT PRIMARY KEY)"}, 1); err != nil {
+				t.Fatal(err)
+			}
+			execute(t, s, 0, "INSERT INTO t VALUES (1)")
+			if err := s.Ahead(t.Context(), s.spec.Setup)(true); err != nil {
+				t.Error(err)
+			}
+			execute(t, s, 0, "INSERT INTO t VALUES (1)")
 		})
 	}
 }

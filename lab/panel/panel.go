@@ -6,6 +6,7 @@ package panel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -171,7 +172,7 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
 		if !config.Aside {
-			config.Reset = lab.Setup // the proxy knows rows by what it has seen written: it takes others for older, but fewer statements for exact
+			config.Reset = lab.Setup // rows that the proxy has not seen written count as older, and fewer statements are exact
 		}
 	}
 	return lab.Open(ctx, config)
@@ -206,7 +207,9 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	begun := time.Now()
 	ready := b.ahead(ctx, spec)
 	r, err := b.Again(ctx, spec, p)
-	ready()
+	if late := ready(err == nil && r.Trouble == nil); err == nil {
+		err = late
+	}
 	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
@@ -215,19 +218,27 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	return d, err
 }
 
-// ahead resets the databases of oracles that judge while the case is executed in another one.
-func (b *Panel) ahead(ctx context.Context, spec *scenario.Spec) (join func()) {
-	var joins []func()
+// ahead resets the databases of oracles that judge while the case is executed in another one. If they are not needed, join ends that; what was cut
+// off is made anew for the next case.
+func (b *Panel) ahead(ctx context.Context, spec *scenario.Spec) (join func(needed bool) error) {
+	joins := map[string]func(bool) error{}
 	for _, j := range b.selection.Judges {
 		if s := b.stages[j.Name]; s != nil {
 			s.Plain(spec)
-			joins = append(joins, s.Ahead(ctx, spec.Setup))
+			joins[j.Name] = s.Ahead(ctx, spec.Setup)
 		}
 	}
-	return func() {
-		for _, join := range joins {
-			join()
+	return func(needed bool) (late error) {
+		for name, join := range joins {
+			err := join(needed)
+			if err != nil {
+				delete(b.stages, name)
+			}
+			if needed && err != nil {
+				late = fmt.Errorf("reset the database of oracle %s: %w", name, err)
+			}
 		}
+		return late
 	}
 }
 

@@ -302,7 +302,7 @@ func TestPast(t *testing.T) {
 		{"tidb_read_staleness", "0", false}, {"tidb_read_staleness", "", false}, {"tidb_read_staleness", "-5", true},
 		{"tidb_low_resolution_tso", "OFF", false}, {"tidb_low_resolution_tso", "ON", true}, {"tidb_enable_external_ts_read", "ON", true},
 		{"tidb_disable_txn_auto_retry", "ON", false}, {"tidb_disable_txn_auto_retry", "OFF", true},
-		{"tidb_txn_mode", "pessimistic", false}, {"tidb_txn_mode", "optimistic", true}, // BEGIN PESSIMISTIC would be at READ COMMITTED
+		{"tidb_txn_mode", "pessimistic", false}, {"tidb_txn_mode", "optimistic", true}, {"tidb_txn_mode", "", true}, // BEGIN PESSIMISTIC would be at READ COMMITTED
 	} {
 		f, err := DecodeSession([][]string{{"version", "8.0.11-TiDB-v8.4.0"}, {"transaction_isolation", "READ-COMMITTED"}, {"group_concat_max_len", "1024"}, {c.name, c.value}})
 		if err != nil || f.Session.Past != c.past {

@@ -113,15 +113,15 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	}
 	f.Snapshot = on(v["innodb_snapshot_isolation"])
 	if f.Flavor == TiDB { // optimistic transactions read from a snapshot at each level (TiDB docs, "Transaction Isolation Levels")
-		f.Snapshot = strings.EqualFold(v["tidb_txn_mode"], "optimistic")
+		mode, told := v["tidb_txn_mode"] // an empty one is optimistic, too (TiDB docs, "System Variables")
+		f.Snapshot = told && (mode == "" || strings.EqualFold(mode, "optimistic"))
 		stale := v["tidb_read_staleness"]
 		f.Session.Past = v["tidb_snapshot"] != "" || stale != "" && stale != "0" || on(v["tidb_low_resolution_tso"]) || on(v["tidb_enable_external_ts_read"])
 		if f.Snapshot && f.Level == "read committed" {
 			f.Level, f.Session.Past = "repeatable read", true // BEGIN PESSIMISTIC is at READ COMMITTED
 		}
 		// A transaction that is executed again at COMMIT may lose an update (TiDB docs, optimistic transactions: automatic retry).
-		retry, told := v["tidb_disable_txn_auto_retry"]
-		if told && !on(retry) {
+		if retry, told := v["tidb_disable_txn_auto_retry"]; told && !on(retry) {
 			f.Snapshot, f.Session.Past = false, true
 		}
 	}

@@ -883,6 +883,26 @@ func TestFormsFamily(t *testing.T) {
 	s.forms(slices.Concat(forms, joins), "READ COMMITTED", "REPEATABLE READ")
 }
 
+// TestZeroDates: a zero date that is NOT NULL counts as NULL, so that a left join which finds it does not say that there is no row.
+func TestZeroDates(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("joins are not judged there")
+	}
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE room (id INT PRIMARY KEY)", "CREATE TABLE stay (id INT PRIMARY KEY, room INT, since DATE NOT NULL)",
+		"INSERT INTO room VALUES (1), (2)", "SET sql_mode = ''", "INSERT INTO stay VALUES (1, 1, '0000-00-00')")
+	for _, c := range []struct{ name, null, room, want string }{
+		{"a zero date", "since", "1", ""},
+		{"a key", "id", "2", "G2 write skew"},
+	} {
+		free := fmt.Sprintf("SELECT r.id FROM room r LEFT JOIN stay b ON b.room = r.id WHERE r.id = %s AND b.%s IS NULL", c.room, c.null)
+		found, r := s.play("REPEATABLE READ", "1 "+free, "2 "+free, fmt.Sprintf("1 INSERT INTO stay VALUES (%s0, %[1]s, '2026-11-28')", c.room),
+			fmt.Sprintf("2 INSERT INTO stay VALUES (%s1, %[1]s, '2026-11-28')", c.room), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != c.want {
+			t.Errorf("%s: found %q, want %q; %s", c.name, got, c.want, r.Coverage)
+		}
+	}
+}
+
 // TestViewsOnTiDB: a transaction takes its view of the database at BEGIN, and what writes or locks sees what is committed.
 func TestViewsOnTiDB(t *testing.T) {
 	if !testserver.IsTiDB() {

@@ -78,7 +78,8 @@ func (l *lacking) joined(n *ast.SelectStmt, null ast.ExprNode) {
 		return
 	}
 	tie, own := l.ties(&l.list[1], conjuncts(n.From.TableRefs.On.Expr))
-	if a := l.list[1].column(c.Name.Name.O); a != nil && (a.Required || strings.EqualFold(a.Name, tie)) {
+	// A date that is NOT NULL counts as NULL if it is zero (MySQL manual, Comparison Functions and Operators, IS NULL).
+	if a := l.list[1].column(c.Name.Name.O); a != nil && (a.Required && integer(a) || strings.EqualFold(a.Name, tie)) {
 		l.ask(n.From.TableRefs, &l.list[1], tie, own, l.s.places(n.From.TableRefs.On.Expr, t.Find(from+1, t.Tokens[from].Depth, "ON")))
 	}
 }

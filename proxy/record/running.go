@@ -68,7 +68,8 @@ func (r *Running) lacking(p *rewrite.Plan, hidden [][]byte) {
 	if r.lists == nil {
 		r.lists = make([][]condition.Value, 1)
 	}
-	if v := string(hidden[p.Lacking-1]); len(r.lists[0]) < maxLacking {
+	if len(r.lists[0]) < maxLacking {
+		v := string(hidden[p.Lacking-1])
 		r.lists[0] = append(r.lists[0], &v)
 	}
 }

@@ -32,9 +32,10 @@ type stand struct {
 	proxy    *live.Proxy
 	sessions []conn
 	direct   conn
-	family   bool     // MySQL family
-	hostile  bool     // other tables are written by triggers, cascades and functions
-	before   []string // what the first session executes before a play
+	family   bool                                         // MySQL family
+	hostile  bool                                         // other tables are written by triggers, cascades and functions
+	before   []string                                     // what the first session executes before a play
+	asked    func(session int) (query string, args []any) // of a play's statement "?"
 }
 
 func newStand(t *testing.T, sessions int, setup ...string) *stand {
@@ -215,7 +216,11 @@ func (s *stand) play(level string, lines ...string) (found []string, r live.Resu
 		done[i] = make(chan struct{})
 		go func() {
 			defer close(done[i])
-			if _, err := ask(s.sessions[i], query); err != nil {
+			var args []any
+			if query == "?" {
+				query, args = s.asked(int(i))
+			}
+			if _, err := ask(s.sessions[i], query, args...); err != nil {
 				s.t.Logf("%s: %v", line, err)
 			}
 		}()

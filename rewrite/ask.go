@@ -125,27 +125,9 @@ func (a *Ask) allows(n int) bool {
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if
 // there is one. An empty one says that it is the same.
 func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
-	a.Where = shifted(a.Where, literal)
+	a.Where = a.Where.Mapped(func(v condition.Value) condition.Value { return shiftedValue(v, literal) })
 	a.Limit, a.Skip = shiftedValue(a.Limit, literal), shiftedValue(a.Skip, literal)
 	return a
-}
-
-func shifted(c condition.Condition, literal func(at int) (now int, text string, ok bool)) condition.Condition {
-	if len(c.Args) > 0 {
-		args := make([]condition.Condition, len(c.Args))
-		for i := range c.Args {
-			args[i] = shifted(c.Args[i], literal)
-		}
-		c.Args = args
-	}
-	if len(c.Values) > 0 {
-		values := make([]condition.Value, len(c.Values))
-		for i, v := range c.Values {
-			values[i] = shiftedValue(v, literal)
-		}
-		c.Values = values
-	}
-	return c
 }
 
 func shiftedValue(v condition.Value, literal func(at int) (now int, text string, ok bool)) condition.Value {

@@ -53,7 +53,7 @@ func excludes(c *condition.Condition) bool {
 	case "and": // BETWEEN
 		return len(c.Args) == 2 && c.Args[0].Op == ">=" && c.Args[1].Op == "<=" && excludes(&c.Args[0]) && excludes(&c.Args[1])
 	case "=", "in", "alike", "prefix", "modulo", ">=", "<=":
-		return !slices.Contains(c.Values, nil)
+		return c.Term == nil && !slices.Contains(c.Values, nil)
 	}
 	return false
 }
@@ -85,7 +85,7 @@ func (r *Relation) compatible(list []condition.Condition) bool {
 
 // isRange reports whether the first condition is a lower bound of a column, and the second one a higher bound of it.
 func isRange(low, high *condition.Condition) bool {
-	if !strings.HasPrefix(low.Op, ">") || !strings.HasPrefix(high.Op, "<") || high.Op == "<>" || low.Column != high.Column {
+	if !strings.HasPrefix(low.Op, ">") || !strings.HasPrefix(high.Op, "<") || high.Op == "<>" || low.Column != high.Column || low.Term != nil || high.Term != nil {
 		return false
 	}
 	below := condition.Compare("<", low.Kind, low.Column, high.Values[0])

@@ -240,7 +240,7 @@ func (p *predicate) shape() string {
 		if op == "in" {
 			op = "="
 		}
-		fmt.Fprintf(&b, "(%s %q", op, where.Column)
+		fmt.Fprintf(&b, "(%s %q", op, where.Of())
 		for i := range where.Args {
 			add(&where.Args[i])
 		}

@@ -132,7 +132,7 @@ func declared(tail []byte, n int) uint32 {
 
 // The types of parameters, by the numbers that pg_type has for them.
 var typeNames = map[uint32]string{16: "bool", 20: "int8", 21: "int2", 23: "int4", 25: "text", 1043: "varchar", 1082: "date", 1083: "time", 1114: "timestamp", 1184: "timestamptz",
-	1700: "numeric", 2950: "uuid"}
+	1700: "numeric", 2950: "uuid", 3904: "int4range", 3906: "numrange", 3908: "tsrange", 3910: "tstzrange", 3912: "daterange", 3926: "int8range"}
 
 // maxParameter is how many bytes a parameter has at most that is compared with images.
 const maxParameter = 4096

@@ -252,6 +252,9 @@ func askedBy(where *condition.Condition, cells []Cell) []Cell {
 		where = &where.Args[0]
 		column = where.Column
 	}
+	if where.Term != nil {
+		return cells
+	}
 	isValue := len(where.Values) == 1 && where.Values[0] != nil
 	switch {
 	case where.Op == "and" && !not:

@@ -403,7 +403,10 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 	if op == "" {
 		return condition.Unknown("a condition of another form")
 	}
-	if name, _ := a.column(left); name == "" {
+	if d := a.difference(left, right); d != nil {
+		return condition.OpenTerm(op, condition.Number, d, text("=0"))
+	}
+	if a.operand(left).kind == "" {
 		if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
 			return negated(op == "<>", a.remainder(m, right))
 		}
@@ -460,13 +463,12 @@ func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) condit
 
 // open makes a condition of a column and values.
 func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) condition.Condition {
-	name, at := a.column(left)
-	if name == "" {
+	of := a.operand(left)
+	switch of.kind {
+	case "":
 		return condition.Unknown("a comparison of something else than a column with values")
-	}
-	kind := kindOf(at)
-	if kind == condition.Other {
-		return condition.Unknown("a comparison of type %s", typeName(at.Type))
+	case condition.Other:
+		return condition.Unknown("a comparison of type %s", of.typ)
 	}
 	var values []condition.Value
 	for _, n := range list {
@@ -474,13 +476,21 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 			values = append(values, nil)
 			continue
 		}
-		v := a.value(n, kind)
+		v := a.value(n, of.reads)
 		if v == nil {
-			return condition.Unknown("a comparison of %s with something else than values of its kind", typeName(at.Type))
+			return condition.Unknown("a comparison of %s with something else than values of its kind", of.typ)
 		}
 		values = append(values, v)
 	}
-	return condition.Open(op, kind, name, values...)
+	switch {
+	case of.reads != of.kind && op == "<>":
+		return not(condition.Open("day=", of.kind, of.name, values...))
+	case of.reads != of.kind:
+		return condition.Open("day"+op, of.kind, of.name, values...)
+	case of.term != nil:
+		return condition.OpenTerm(op, of.kind, of.term, values...)
+	}
+	return condition.Open(op, of.kind, of.name, values...)
 }
 
 func unwrapped(n ast.ExprNode) ast.ExprNode {

@@ -68,3 +68,52 @@ func (p *part) long(i int) bool {
 	}
 	return false
 }
+
+// image gives the expression of the values of the wanted columns of a row, as a JSON array of text, and the columns.
+func (x *scene) image(s source) (expr string, columns []string) {
+	if !x.native || !x.session.utf8() || x.catalog.Encoding != "UTF8" {
+		return "", nil
+	}
+	top := s.rel
+	if top.Root != nil {
+		top = top.Root
+	}
+	var missing []missingColumn
+	for _, name := range x.wanted.Columns(s.rel, top.String()) {
+		a := s.rel.Attribute(name)
+		if a == nil || kindOf(a) == condition.Other {
+			continue
+		}
+		c := namedBy(x, s, name)
+		missing = append(missing, missingColumn{name, noValue})
+		if kindOf(a) == condition.Text {
+			// Long text is not worth its way: false says that it is not told.
+			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
+		}
+		if columns != nil {
+			expr += ", "
+		}
+		expr, columns = expr+c, append(columns, name)
+	}
+	if columns == nil {
+		return "", nil
+	}
+	expr = "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text"
+	if firm(x) {
+		expr = lookup(x, s, expr, missing)
+	}
+	return expr, columns
+}
+
+// maxImage is how many bytes a text has at most that is part of an image.
+const maxImage = 1024
+
+// WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
+// statement.
+func (r *Rewriter) WantAll() { r.wanted.Everything = true }
+
+// Want asks for images of what a predicate read needs from now on.
+func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }
+
+// Generation grows whenever statements planned before should be planned again, as more is wanted.
+func (r *Rewriter) Generation() uint64 { return r.wanted.Generation() }

@@ -270,7 +270,10 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 	}
 	ask.Table = top.String()
 	if where != nil {
-		ask.Where = condition.And(x.condition(where, rel, ref, &ask), ask.Where)
+		a := &asker{x, rel, ref, ask}
+		asked := a.condition(where)
+		ask = a.ask
+		ask.Where = condition.And(asked, ask.Where)
 	} else {
 		ask.Where = condition.And(ask.Where)
 	}
@@ -281,17 +284,25 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 	x.plan.Asks = append(x.plan.Asks, ask)
 }
 
+// asker makes conditions on one table of expressions, as far as they can be evaluated.
+type asker struct {
+	*planner
+	rel *rewrite.Relation
+	ref string // its name in the statement
+	ask rewrite.Ask
+}
+
 // condition makes a condition that can be evaluated of an expression.
-func (x *planner) condition(n *pg.Node, rel *rewrite.Relation, ref string, ask *rewrite.Ask) condition.Condition {
+func (a *asker) condition(n *pg.Node) condition.Condition {
 	switch e := n.Node.(type) {
 	case *pg.Node_BoolExpr:
 		c := condition.Condition{Op: map[pg.BoolExprType]string{pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not"}[e.BoolExpr.Boolop]}
-		for _, a := range e.BoolExpr.Args {
-			c.Args = append(c.Args, x.condition(a, rel, ref, ask))
+		for _, arg := range e.BoolExpr.Args {
+			c.Args = append(c.Args, a.condition(arg))
 		}
 		return c
 	case *pg.Node_NullTest:
-		name, _ := comparedColumn(e.NullTest.Arg, rel, ref)
+		name, _ := comparedColumn(e.NullTest.Arg, a.rel, a.ref)
 		if name == "" || e.NullTest.Argisrow {
 			break
 		}
@@ -301,7 +312,7 @@ func (x *planner) condition(n *pg.Node, rel *rewrite.Relation, ref string, ask *
 		}
 		return c
 	case *pg.Node_ColumnRef:
-		if name, at := comparedColumn(n, rel, ref); name != "" && kindOf(at) == condition.Bool {
+		if name, at := comparedColumn(n, a.rel, a.ref); name != "" && kindOf(at) == condition.Bool {
 			yes := "true"
 			return condition.Compare("=", condition.Bool, name, &yes)
 		}
@@ -310,10 +321,13 @@ func (x *planner) condition(n *pg.Node, rel *rewrite.Relation, ref string, ask *
 			return condition.Always
 		}
 	case *pg.Node_AExpr:
-		return x.comparison(e.AExpr, rel, ref, ask)
+		return a.comparison(e.AExpr)
 	case *pg.Node_SubLink:
 		return condition.Unknown("a condition with a subquery")
 	case *pg.Node_FuncCall:
+		if pgsyntax.LastName(e.FuncCall.Funcname) == "overlaps" {
+			return a.overlapping(e.FuncCall)
+		}
 		return condition.Unknown("a condition with a function")
 	}
 	return condition.Unknown("a condition of another form")
@@ -322,49 +336,57 @@ func (x *planner) condition(n *pg.Node, rel *rewrite.Relation, ref string, ask *
 // mirrored are the operators with their sides exchanged.
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) condition.Condition {
+func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	if len(e.Name) != 1 || e.Lexpr == nil || e.Rexpr == nil {
 		return condition.Unknown("a condition of another form")
 	}
 	op := pgsyntax.LastName(e.Name)
-	left, right := e.Lexpr, e.Rexpr
-	name, at := comparedColumn(left, rel, ref)
-	if other, a := comparedColumn(right, rel, ref); name == "" && other != "" && e.Kind == pg.A_Expr_Kind_AEXPR_OP {
-		right, op, name, at = left, mirrored[op], other, a
+	right := e.Rexpr
+	of := a.operand(e.Lexpr)
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && of.kind == "" {
+		if other := a.operand(right); other.kind != "" && mirrored[op] != "" {
+			right, op, of = e.Lexpr, mirrored[op], other
+		}
 	}
-	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "=" || op == "<>") && name == "" {
-		if c, ok := x.remainder(e.Lexpr, e.Rexpr, rel, ref, ask); ok && op == "<>" {
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "=" || op == "<>") && of.kind == "" {
+		if c, ok := a.remainder(e.Lexpr, e.Rexpr); ok && op == "<>" {
 			return condition.Condition{Op: "not", Args: []condition.Condition{c}}
 		} else if ok {
 			return c
 		}
 	}
-	if name == "" {
-		if c, ok := cased(x, e, rel, ref, ask); ok {
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[op] != "" {
+		if d, ok := a.difference(e.Lexpr, e.Rexpr); ok {
+			zero := "=0"
+			return condition.OpenTerm(pgsyntax.LastName(e.Name), condition.Number, d, &zero)
+		}
+	}
+	if of.kind == "" {
+		if c, ok := a.cased(e); ok {
 			return c
 		}
-		if a, b := x.constant(e.Lexpr, ask), x.constant(e.Rexpr, ask); a != nil && b != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
-			return condition.Constants(a, b)
+		if v, w := a.constant(e.Lexpr), a.constant(e.Rexpr); v != nil && w != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
+			return condition.Constants(v, w)
 		}
 		return condition.Unknown("a comparison of something else than a column with values")
 	}
-	kind := kindOf(at)
+	kind := of.kind
 	if kind == condition.Other {
-		return condition.Unknown("a comparison of type %s", at.Type)
+		return condition.Unknown("a comparison of type %s", of.typ)
+	}
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && kind.Bounds() != "" {
+		return a.ranges(op, of, right)
 	}
 	open := func(op string, list ...*pg.Node) condition.Condition {
 		var values []condition.Value
 		for _, n := range list {
-			v, ok := x.value(n, kind, at.Type, ask)
+			v, ok := a.value(n, of.reads(), of.typ, &a.ask)
 			if !ok {
 				return condition.Unknown("a comparison of something else than a column with values")
 			}
 			values = append(values, v)
 		}
-		if kind == condition.Instant && x.session.UTC {
-			return condition.Open(op, condition.Universal, name, values...)
-		}
-		return condition.Open(op, kind, name, values...)
+		return of.open(op, values...)
 	}
 	not := func(c condition.Condition) condition.Condition {
 		return condition.Condition{Op: "not", Args: []condition.Condition{c}}
@@ -379,9 +401,9 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 		return not(open("in", list...))
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
 		return open("in", right.GetAArrayExpr().Elements...)
-	case e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE && op == "~~*" && kind == condition.Text && at.Type != "enum":
+	case e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE && op == "~~*" && kind == condition.Text && of.typ != "enum":
 		return open("ilike", right)
-	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && at.Type != "enum":
+	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && of.typ != "enum":
 		if c := open("prefix", right); op == "~~" {
 			return c
 		} else if op == "!~~" {
@@ -398,39 +420,39 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 }
 
 // remainder makes a condition of column % divisor = value.
-func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
+func (a *asker) remainder(left, right *pg.Node) (c condition.Condition, ok bool) {
 	m := left.GetAExpr()
 	if m == nil || m.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(m.Name) != "%" || m.Lexpr == nil {
 		return c, false
 	}
-	name, at := comparedColumn(m.Lexpr, rel, ref)
+	name, at := comparedColumn(m.Lexpr, a.rel, a.ref)
 	if name == "" || !strings.HasPrefix(at.Type, "int") {
 		return c, false
 	}
-	d, ok1 := x.value(m.Rexpr, condition.Number, at.Type, ask)
-	v, ok2 := x.value(right, condition.Number, at.Type, ask)
+	d, ok1 := a.value(m.Rexpr, condition.Number, at.Type, &a.ask)
+	v, ok2 := a.value(right, condition.Number, at.Type, &a.ask)
 	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
 }
 
 // cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
-func cased(x *planner, e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
+func (a *asker) cased(e *pg.A_Expr) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)
-	fn, arg := caseOf(x.scene, e.Lexpr)
+	fn, arg := caseOf(a.scene, e.Lexpr)
 	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
 		return c, false
 	}
 	if cast := arg.GetTypeCast(); cast != nil && pgsyntax.LastName(cast.TypeName.Names) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
 		arg = cast.Arg // Django casts
 	}
-	name, at := comparedColumn(arg, rel, ref)
+	name, at := comparedColumn(arg, a.rel, a.ref)
 	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
 		return c, false
 	}
 	right := e.Rexpr
-	if other, of := caseOf(x.scene, right); other == fn {
+	if other, of := caseOf(a.scene, right); other == fn {
 		fn, right = "alike", of
 	}
-	v, ok := x.value(right, condition.Text, at.Type, ask)
+	v, ok := a.value(right, condition.Text, at.Type, &a.ask)
 	c = condition.Open(fn, condition.Text, name, v)
 	if op == "<>" {
 		c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
@@ -448,11 +470,11 @@ func caseOf(x *scene, n *pg.Node) (fn string, arg *pg.Node) {
 }
 
 // constant gives an integer of the text; nil if it is something else.
-func (x *planner) constant(n *pg.Node, ask *rewrite.Ask) condition.Value {
+func (a *asker) constant(n *pg.Node) condition.Value {
 	if c := n.GetAConst(); c == nil || c.GetIval() == nil {
 		return nil
 	}
-	v, _ := x.value(n, condition.Number, "int4", ask)
+	v, _ := a.value(n, condition.Number, "int4", &a.ask)
 	return v
 }
 
@@ -472,6 +494,8 @@ var kinds = map[string]condition.Kind{
 	"int2": condition.Number, "int4": condition.Number, "int8": condition.Number, "numeric": condition.Number, "bool": condition.Bool,
 	"uuid": condition.UUID, "date": condition.Date, "time": condition.Clock, "timestamp": condition.Local, "timestamptz": condition.Instant,
 	"text": condition.Text, "varchar": condition.Text, "enum": condition.Text,
+	"int4range": condition.IntRange, "int8range": condition.IntRange, "numrange": condition.NumRange, "daterange": condition.DateRange,
+	"tsrange": condition.LocalRange, "tstzrange": condition.InstantRange,
 }
 
 func kindOf(a *rewrite.Attribute) condition.Kind {
@@ -483,27 +507,30 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 
 // value gives a constant or a parameter in the form of condition.Open; typ is the type of what it is compared with.
 func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrite.Ask) (condition.Value, bool) {
-	cast := false
-	for n.GetTypeCast() != nil {
+	for cast := ""; n.GetTypeCast() != nil || n.GetParamRef() != nil; n = n.GetTypeCast().Arg {
+		if p := n.GetParamRef(); p != nil {
+			if ask.Types == nil {
+				ask.Types = map[int]string{}
+			}
+			num := int(p.Number)
+			if cast != "" {
+				typ = cast // it has the type of the cast
+			}
+			if t := ask.Types[num]; t != "" && t != typ {
+				return nil, false
+			}
+			ask.Types[num] = typ
+			v := fmt.Sprint("$", num)
+			return &v, true
+		}
 		// A cast to a type of the same kind changes nothing that the kind can read, unless it rounds or cuts.
-		name := n.GetTypeCast().TypeName
+		name, arg := n.GetTypeCast().TypeName, n.GetTypeCast().Arg
 		to := pgsyntax.LastName(name.Names)
-		if kinds[to] != kind || kind == condition.Number && to != "numeric" || len(name.Typmods) > 0 || len(name.ArrayBounds) > 0 || to == "enum" {
+		rounds := kind == condition.Number && to != "numeric" && arg.GetParamRef() == nil && arg.GetAConst().GetIval() == nil
+		if kinds[to] != kind || rounds || cast != "" && arg.GetParamRef() != nil || len(name.Typmods) > 0 || len(name.ArrayBounds) > 0 || to == "enum" {
 			return nil, false
 		}
-		n, cast = n.GetTypeCast().Arg, true
-	}
-	if p := n.GetParamRef(); p != nil {
-		if ask.Types == nil {
-			ask.Types = map[int]string{}
-		}
-		num := int(p.Number)
-		if t := ask.Types[num]; cast || t != "" && t != typ {
-			return nil, false
-		}
-		ask.Types[num] = typ
-		v := fmt.Sprint("$", num)
-		return &v, true
+		cast = to
 	}
 	c := n.GetAConst()
 	if c == nil {
@@ -534,52 +561,3 @@ func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrit
 	}
 	return &v, true
 }
-
-// image gives the expression of the values of the wanted columns of a row, as a JSON array of text, and the columns.
-func (x *scene) image(s source) (expr string, columns []string) {
-	if !x.native || !x.session.utf8() || x.catalog.Encoding != "UTF8" {
-		return "", nil
-	}
-	top := s.rel
-	if top.Root != nil {
-		top = top.Root
-	}
-	var missing []missingColumn
-	for _, name := range x.wanted.Columns(s.rel, top.String()) {
-		a := s.rel.Attribute(name)
-		if a == nil || kindOf(a) == condition.Other {
-			continue
-		}
-		c := namedBy(x, s, name)
-		missing = append(missing, missingColumn{name, noValue})
-		if kindOf(a) == condition.Text {
-			// Long text is not worth its way: false says that it is not told.
-			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
-		}
-		if columns != nil {
-			expr += ", "
-		}
-		expr, columns = expr+c, append(columns, name)
-	}
-	if columns == nil {
-		return "", nil
-	}
-	expr = "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text"
-	if firm(x) {
-		expr = lookup(x, s, expr, missing)
-	}
-	return expr, columns
-}
-
-// maxImage is how many bytes a text has at most that is part of an image.
-const maxImage = 1024
-
-// WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
-// statement.
-func (r *Rewriter) WantAll() { r.wanted.Everything = true }
-
-// Want asks for images of what a predicate read needs from now on.
-func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }
-
-// Generation grows whenever statements planned before should be planned again, as more is wanted.
-func (r *Rewriter) Generation() uint64 { return r.wanted.Generation() }

@@ -9,10 +9,12 @@
 //	(prefix KIND COLUMN VALUE)   LIKE 'value%'
 //	(alike KIND COLUMN VALUE)    LOWER(COLUMN) = LOWER(VALUE), UPPER, ILIKE without wildcards: text that is equal but for case
 //	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
+//	(&& KIND COLUMN VALUE)       of ranges; also @> and <@; has: the range COLUMN contains the one value
+//	(overlaps KIND TERM VALUE)   (begin, end) OVERLAPS (begin, end), of moments
 //	(null COLUMN)                IS NULL
 //	(unsure REASON)              what is not evaluated, and why
 //
-// KIND says how the values of the column compare. A word with blanks, parentheses or quotes is quoted as in Go, and so is
+// A TERM may stand for a COLUMN, see Term: (sum +n -reserved). KIND says how the values of the column compare. A word with blanks, parentheses or quotes is quoted as in Go, and so is
 // the word null where it is not NULL. An image is a list of columns and their values: `room 1 guest null`.
 package condition
 
@@ -43,6 +45,7 @@ type Condition struct {
 	Op     string
 	Kind   Kind
 	Column string
+	Term   *Term // in place of the column; nil if there is none
 	Values []Value
 	Args   []Condition
 	Reason string // of unsure
@@ -52,6 +55,9 @@ type Condition struct {
 func (c *Condition) Size() int {
 	const node, value = 128, 32
 	n := node
+	if c.Term != nil {
+		n += c.Term.size()
+	}
 	for _, v := range c.Values {
 		if n += value; v != nil {
 			n += len(*v)
@@ -74,16 +80,32 @@ func Unknown(format string, args ...any) Condition {
 // equating are the comparisons that need no order of the values.
 var equating = []string{"=", "<>", "in", "alike", "prefix", "modulo"}
 
+// ranging are the comparisons of ranges, besides those for equality.
+var ranging = []string{"&&", "@>", "<@", "has"}
+
 // Compare compares a column with a value. A value that does not certainly mean the same to the server gives an Unknown condition.
 func Compare(op string, kind Kind, column string, values ...Value) Condition {
+	reads := kind.reads
+	switch op {
+	case "has":
+		reads = kind.Bounds().reads
+	case "overlaps":
+		reads = func(text string) bool { return kind.overlaps(text, text) == True }
+	}
 	for _, v := range values {
-		if v != nil && op != "prefix" && !kind.reads(*v) {
+		if v != nil && op != "prefix" && !reads(*v) {
 			return Unknown("the value of %s is not of a form that certainly compares", column)
 		}
 	}
 	switch {
 	case op == "modulo" && (len(values) != 2 || kind != Number || values[0] == nil || !integer(*values[0]) || strings.Trim(*values[0], "+-0") == ""):
 		return Unknown("the divisor of %s is not certain", column)
+	case slices.Contains(ranging, op):
+		if kind.Bounds() == "" {
+			return Unknown("%s is no range", column)
+		}
+	case kind.Bounds() != "" && !slices.Contains(equating, op):
+		return Unknown("operator %s of ranges", op)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
 	case op == "alike" && kind != Text && kind != Folded:
@@ -109,6 +131,13 @@ func (c *Condition) Reasons() (list []string) {
 func (c *Condition) Columns(yield func(string)) {
 	if c.Column != "" {
 		yield(c.Column)
+	}
+	if c.Term != nil {
+		for _, a := range c.Term.Args {
+			if a.Column != "" {
+				yield(a.Column)
+			}
+		}
 	}
 	for i := range c.Args {
 		c.Args[i].Columns(yield)
@@ -155,6 +184,9 @@ func (c *Condition) Holds(image Image) Truth {
 		return Unsure
 	}
 	v, known := image[c.Column]
+	if c.Term != nil {
+		v, known = c.Term.value(image)
+	}
 	if !known {
 		return Unsure
 	}
@@ -200,107 +232,6 @@ func truth(b bool) Truth {
 		return True
 	}
 	return False
-}
-
-// Bind gives the condition with parameter n (from 1) of Open replaced by what values gives; ok is false for a value that is not known.
-func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
-	if len(c.Args) > 0 {
-		args := make([]Condition, len(c.Args))
-		for i := range c.Args {
-			args[i] = c.Args[i].Bind(values)
-		}
-		c.Args = args
-	}
-	if c.Op != "parameters" {
-		return c
-	}
-	out := make([]Value, len(c.Values))
-	for i, v := range c.Values {
-		out[i] = v
-		if v == nil {
-			continue
-		}
-		if (*v)[0] == '#' {
-			return c // see WithLists
-		}
-		if text, ok := Constant(*v); ok {
-			out[i] = &text
-			continue
-		}
-		n, err := strconv.Atoi((*v)[1:])
-		bound, ok := values(n)
-		if err != nil || !ok {
-			return Unknown("the value of parameter $%s is not known", (*v)[1:])
-		}
-		out[i] = bound
-	}
-	switch c.Reason { // the operator
-	case "prefix":
-		return Prefix(c.Kind, c.Column, out[0])
-	case "constants":
-		return constants(out[0], out[1])
-	case "lower", "upper":
-		return inCase(c.Reason, c.Kind, c.Column, out[0])
-	case "ilike":
-		if p := out[0]; p != nil && strings.ContainsAny(*p, `%_\`) {
-			return Unknown("the pattern of ILIKE has wildcards")
-		}
-		return Compare("alike", c.Kind, c.Column, out[0])
-	}
-	return Compare(c.Reason, c.Kind, c.Column, out...)
-}
-
-// Constant is the constant that a value of Open is, if it is one.
-func Constant(v string) (text string, ok bool) {
-	if v[0] == '@' {
-		v = v[strings.IndexByte(v, '='):]
-	}
-	return v[1:], v[0] == '='
-}
-
-// Place is where the constant that a value of Open is stands in the text.
-func Place(v string) (at int, ok bool) {
-	if v[0] != '@' {
-		return 0, false
-	}
-	at, err := strconv.Atoi(v[1:strings.IndexByte(v, '=')])
-	return at, err == nil
-}
-
-// Open is Compare with values that become known later: $ and the number of a parameter, or = and a constant. The constant may have @
-// and its place in the text in front.
-func Open(op string, kind Kind, column string, values ...Value) Condition {
-	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
-}
-
-// Listed is the condition that a column has one of the values of a list that becomes known with the answer.
-func Listed(kind Kind, column string, list int) Condition {
-	v := "#" + strconv.Itoa(list)
-	return Open("in", kind, column, &v)
-}
-
-// WithLists gives the condition with the lists of Listed; nil stands for one that is not known.
-func (c Condition) WithLists(lists [][]Value) Condition {
-	if len(c.Args) > 0 {
-		args := make([]Condition, len(c.Args))
-		for i := range c.Args {
-			args[i] = c.Args[i].WithLists(lists)
-		}
-		c.Args = args
-	}
-	if c.Op != "parameters" || c.Values[0] == nil || (*c.Values[0])[0] != '#' {
-		return c
-	}
-	i, err := strconv.Atoi((*c.Values[0])[1:])
-	switch {
-	case err != nil || i >= len(lists) || lists[i] == nil:
-		return Unknown("the rows of a join were not listed")
-	case len(lists[i]) == 0:
-		return Condition{Op: "not", Args: []Condition{Always}}
-	case len(lists[i]) == 1:
-		return Compare("=", c.Kind, c.Column, lists[i][0])
-	}
-	return Compare("in", c.Kind, c.Column, lists[i]...)
 }
 
 // And is the conjunction of conditions.
@@ -416,6 +347,9 @@ func (c *Condition) append(b []byte) []byte {
 	if c.Kind != "" {
 		b = append(append(b, ' '), c.Kind...)
 	}
+	if c.Term != nil {
+		b = c.Term.append(append(b, ' '))
+	}
 	for _, w := range []string{c.Column, c.Reason} {
 		if w != "" {
 			b = appendWord(append(b, ' '), &w)
@@ -524,9 +458,16 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		text(&c.Reason)
 	case "null":
 		text(&c.Column)
-	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in", "modulo":
+	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
 		text((*string)(&c.Kind))
-		text(&c.Column)
+		if s.take('(') {
+			var e error
+			if c.Term, e = s.term(); e != nil {
+				return c, e
+			}
+		} else {
+			text(&c.Column)
+		}
 		least, most = 1, 1
 		switch c.Op {
 		case "in":

@@ -22,7 +22,7 @@ func (c *Condition) Interval() (i Interval, ok bool) {
 		}
 		return i, ok
 	}
-	if c.Kind != Number || len(c.Values) == 0 {
+	if c.Kind != Number || len(c.Values) == 0 || c.Term != nil {
 		return i, false
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)

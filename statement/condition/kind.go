@@ -31,10 +31,19 @@ const (
 func (k Kind) equates() bool { return k != Other && k != "" }
 
 // orders reports whether the order of two values can be decided.
-func (k Kind) orders() bool { return k.equates() && k != Text && k != Folded && k != Bool }
+func (k Kind) orders() bool {
+	return k.equates() && k != Text && k != Folded && k != Bool && k.Bounds() == ""
+}
 
 // reads reports whether text is a value that the kind understands.
-func (k Kind) reads(text string) bool { _, ok := k.canonical(text); return ok }
+func (k Kind) reads(text string) bool {
+	if k.Bounds() != "" {
+		_, ok := k.interval(text)
+		return ok
+	}
+	_, ok := k.canonical(text)
+	return ok
+}
 
 // canonical gives a form that orders, but for numbers, as the values do.
 func (k Kind) canonical(s string) (string, bool) {
@@ -205,8 +214,13 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		}
 		return truth(begins)
 	}
-	if op == "alike" {
+	switch {
+	case op == "alike":
 		return k.alike(*a, *b)
+	case op == "overlaps":
+		return k.overlaps(*a, *b)
+	case k.Bounds() != "":
+		return k.compareRanges(op, *a, *b)
 	}
 	if k == Number {
 		n, ok1 := Integer(a)

@@ -2,6 +2,14 @@ package condition
 
 import "strings"
 
+// Of is what the condition compares, in words: a column or a term.
+func (c Condition) Of() string {
+	if c.Term != nil {
+		return c.Term.words()
+	}
+	return c.Column
+}
+
 // Words is the condition as people write it; empty if it holds for all rows.
 func (c Condition) Words() string {
 	switch c.Op {
@@ -24,6 +32,7 @@ func (c Condition) Words() string {
 	case "unsure":
 		return "..."
 	}
+	of := c.Of()
 	var list []string
 	for _, v := range c.Values {
 		switch {
@@ -39,13 +48,15 @@ func (c Condition) Words() string {
 	}
 	switch c.Op {
 	case "modulo":
-		return c.Column + " % " + list[0] + " = " + list[1]
+		return of + " % " + list[0] + " = " + list[1]
 	case "alike":
-		return "lower(" + c.Column + ") = lower(" + list[0] + ")"
+		return "lower(" + of + ") = lower(" + list[0] + ")"
 	case "in":
-		return c.Column + " in (" + strings.Join(list, ", ") + ")"
+		return of + " in (" + strings.Join(list, ", ") + ")"
+	case "has":
+		return of + " @> " + list[0]
 	case "prefix":
-		return c.Column + " like " + list[0]
+		return of + " like " + list[0]
 	}
-	return c.Column + " " + c.Op + " " + list[0]
+	return of + " " + c.Op + " " + list[0]
 }

@@ -1,0 +1,80 @@
+package live_test
+
+import (
+	"strings"
+	"testing"
+
+	"wirecheck/internal/testserver"
+)
+
+// termForms are double bookings and oversold seats, each by a condition that computes with columns. MINE stands for what each of two sessions adds, where the
+// conditions meet, and OTHER for what is beside them.
+var termForms = []struct {
+	name, ask, mine, other string
+	family                 bool // the MySQL family has it, too
+}{
+	{"ranges that overlap", "SELECT count(*) FROM stay WHERE room = 1 AND during && '[2026-01-01,2026-01-03)'::daterange", "during) VALUES (ID, 1, '[2026-01-02,2026-01-04)')", "during) VALUES (ID, 1, '[2026-01-03,2026-01-04)')", false},
+	{"a range that holds a day", "SELECT id FROM stay WHERE room = 1 AND during @> '2026-01-02'::date", "during) VALUES (ID, 1, daterange('2026-01-02', '2026-01-02', '[]'))", "during) VALUES (ID, 1, daterange('2026-01-02', '2026-01-02'))", false},
+	{"a range of two columns", "SELECT count(*) FROM stay WHERE daterange(begins, ends, '[]') && daterange('2026-01-01', '2026-01-03')", "begins, ends) VALUES (ID, 1, '2026-01-02', '2026-01-02')", "begins, ends) VALUES (ID, 1, '2026-01-03', '2026-01-03')", false},
+	{"OVERLAPS", "SELECT count(*) FROM stay WHERE (begins, ends) OVERLAPS ('2026-01-01'::date, '2026-01-03'::date)", "begins, ends) VALUES (ID, 1, '2026-01-02', '2026-01-04')", "begins, ends) VALUES (ID, 1, '2026-01-03', '2026-01-04')", false},
+	{"the day in UTC, as Django asks", "SELECT count(*) FROM stay WHERE (stay.at AT TIME ZONE 'UTC')::date = '2026-01-01'::date", "at) VALUES (ID, 1, '2026-01-02 00:30+01')", "at) VALUES (ID, 1, '2026-01-02 00:00+00')", false},
+	{"an array", "SELECT count(*) FROM stay WHERE room = ANY (ARRAY[1, 2])", "n) VALUES (ID, 2, 1)", "n) VALUES (ID, 3, 1)", false},
+	{"the day", "SELECT COUNT(*) FROM stay WHERE DATE(begun) = '2026-01-01'", "begun) VALUES (ID, 1, '2026-01-01 23:00:00')", "begun) VALUES (ID, 1, '2026-01-02 00:00:00')", true},
+	{"a sum of columns", "SELECT COUNT(*) FROM stay WHERE cap - n >= 2", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 2, 3)", true},
+	{"two columns", "SELECT id FROM stay WHERE n < cap AND room = 1", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 3, 3)", true},
+	{"a default", "SELECT COUNT(*) FROM stay WHERE COALESCE(n, 0) < 1", "n) VALUES (ID, 1, NULL)", "n) VALUES (ID, 1, 1)", true},
+}
+
+// TestTerms plays these forms on PostgreSQL.
+func TestTerms(t *testing.T) {
+	s := newStand(t, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, during daterange, begins DATE, ends DATE, at TIMESTAMPTZ, begun TIMESTAMP, n INT, cap INT)")
+	s.terms(false)
+	for _, c := range []struct {
+		name, query string
+		args        []any
+		row, want   string
+	}{
+		{"a parameter that is cast", "SELECT count(*) FROM stay WHERE room = $1::INTEGER AND n = $2::int8", []any{1, 2}, "n) VALUES (ID, 1, 2)", "G2 write skew"},
+		{"a parameter of a sum", "SELECT count(*) FROM stay WHERE n + $1 <= cap", []any{2}, "n, cap) VALUES (ID, 1, 1, 3)", "G2 write skew"},
+		{"a parameter of a sum, not met", "SELECT count(*) FROM stay WHERE n + $1 <= cap", []any{2}, "n, cap) VALUES (ID, 1, 2, 3)", ""},
+		{"bounds that are parameters", "SELECT count(*) FROM stay WHERE during && daterange($1, $2, '[]')", []any{"2026-01-01", "2026-01-02"}, "during) VALUES (ID, 1, '[2026-01-02,2026-01-04)')", "G2 write skew"},
+		{"bounds that are parameters, not met", "SELECT count(*) FROM stay WHERE during && daterange($1, $2)", []any{"2026-01-01", "2026-01-02"}, "during) VALUES (ID, 1, '[2026-01-02,2026-01-04)')", ""},
+	} {
+		if _, err := ask(s.direct, "DELETE FROM stay"); err != nil {
+			t.Fatal(err)
+		}
+		s.asked = func(i int) (string, []any) { return c.query, c.args }
+		found, r := s.play("READ COMMITTED", "1 ?", "2 ?", "1 INSERT INTO stay (id, room, "+strings.Replace(c.row, "ID", "10", 1), "2 INSERT INTO stay (id, room, "+strings.Replace(c.row, "ID", "11", 1), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != c.want {
+			t.Errorf("%s: found %q, want %q; %s", c.name, got, c.want, r.Coverage)
+		}
+	}
+}
+
+// TestTermsFamily plays those of MariaDB and its relatives.
+func TestTermsFamily(t *testing.T) {
+	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begun DATETIME, n INT, cap INT)").terms(true)
+}
+
+func (s *stand) terms(family bool) {
+	s.t.Helper()
+	for _, f := range termForms {
+		if family && !f.family {
+			continue
+		}
+		for _, row := range []string{f.mine, f.other} {
+			if _, err := ask(s.direct, "DELETE FROM stay"); err != nil {
+				s.t.Fatal(err)
+			}
+			insert := func(id string) string { return " INSERT INTO stay (id, room, " + strings.Replace(row, "ID", id, 1) }
+			found, r := s.play("READ COMMITTED", "1 "+f.ask, "2 "+f.ask, "1"+insert("10"), "2"+insert("11"), "1 COMMIT", "2 COMMIT")
+			want := ""
+			if row == f.mine {
+				want = "G2 write skew"
+			}
+			if got := strings.Join(found, ", "); got != want {
+				s.t.Errorf("%s, %s: found %q, want %q; %s", f.name, row, got, want, r.Coverage)
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package mysql
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"wirecheck/statement/condition"
+)
+
+// conditionValues are values of the columns of a table: the column, its type and the values as literals.
+var conditionValues = []struct {
+	name, typ string
+	values    []string
+}{
+	{"i", "INT", []string{"0", "1", "-3", "7", "NULL"}},
+	{"j", "BIGINT", []string{"0", "2", "7", "NULL"}},
+	{"u", "INT UNSIGNED", []string{"0", "5", "NULL"}},
+	{"m", "DECIMAL(10,2)", []string{"0", "1.50", "-0.5", "100", "NULL"}},
+	{"t", "VARCHAR(20)", []string{"''", "'ann'", "'Ann'", "'ann '", "'a%n'", "'ß'", "NULL"}},
+	{"d", "DATE", []string{"'2026-01-01'", "'2026-01-02'", "'2024-02-29'", "'2026-12-31'", "NULL"}},
+	{"l", "DATETIME(6)", []string{"'2026-01-01 00:00:00'", "'2026-01-01 23:59:59.999999'", "'2026-01-02 09:00:00'", "NULL"}},
+}
+
+// conditionMaker makes conditions on these columns.
+type conditionMaker struct{ *rand.Rand }
+
+func (c conditionMaker) pick(list ...string) string { return list[c.IntN(len(list))] }
+
+func (c conditionMaker) of(name string) string {
+	for _, v := range conditionValues {
+		if v.name == name {
+			return c.pick(v.values...)
+		}
+	}
+	panic(name)
+}
+
+func (c conditionMaker) leaf() string {
+	op := c.pick("=", "<>", "<", "<=", ">", ">=")
+	switch c.IntN(10) {
+	case 0:
+		return c.pick("i", "j", "u", "m") + " " + op + " " + c.of(c.pick("i", "j", "m"))
+	case 1:
+		return c.pick("i + j", "i - j", "j - i", "m - i + 1", "i + 1", "i - 1.5", "(i - (j - 2))", "u - 1", "u + 1") + " " + op + " " + c.pick("0", "3", "-2", "j", "i + j", "1.5", "m", "u")
+	case 2:
+		return c.pick("i", "j", "5", "u") + " " + op + " " + c.pick("j", "i", "i + 2", "j - i", "u", "m")
+	case 3:
+		return c.pick("COALESCE(i, 0)", "IFNULL(m, -1)", "COALESCE(j, NULL)", "ifnull(i, 2)", "COALESCE(i, '1')") + " " + op + " " + c.of("i")
+	case 4:
+		return c.pick("t", "LOWER(t)", "UPPER(t)") + c.pick(" = ", " <> ") + c.of("t")
+	case 5:
+		return "t " + c.pick("LIKE", "NOT LIKE") + " " + c.pick("'an%'", "'ANN'", "'%n'", "'a_n'", "''", "NULL")
+	case 6:
+		return c.pick("d", "l") + " " + op + " " + c.of(c.pick("d", "l"))
+	case 7:
+		return c.pick("DATE(l)", "date(l)", "DATE(d)") + " " + c.pick("= '2026-01-01'", "<> '2026-01-01'", "< '2026-01-02'", "<= '2026-01-01'", "> '2026-01-01'", ">= '2026-01-02'", "BETWEEN '2026-01-01' AND '2026-01-01'",
+			"IN ('2026-01-01')", "= NULL", "= '2026-01-01 00:00:00'", "= 20260101", "= '2026-1-1'")
+	case 8:
+		return c.pick("i", "t", "d", "l") + c.pick(" IS NULL", " IS NOT NULL")
+	}
+	return c.pick("i % 2 = 1", "i % 3 <> 0", "i % 2 = -1", "i IN (0, 7)", "i NOT IN (1, NULL)", "j BETWEEN 1 AND 5", "m BETWEEN 0 AND 1.5", "j NOT BETWEEN 1 AND 5", "i", "1 = 1", "1 = 0", "i = '7'", "t = 0", "d = 20260101")
+}
+
+func (c conditionMaker) condition(depth int) string {
+	switch k := c.IntN(6); {
+	case depth > 0 && k == 0:
+		return "(" + c.condition(depth-1) + " AND " + c.condition(depth-1) + ")"
+	case depth > 0 && k == 1:
+		return "(" + c.condition(depth-1) + " OR " + c.condition(depth-1) + ")"
+	case depth > 0 && k == 2:
+		return "NOT (" + c.condition(depth-1) + ")"
+	}
+	return c.leaf()
+}
+
+// TestConditions compares what conditions are said to be of rows with what the server says. What is not certain may be unsure, but of most it must not be.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, 0)
+	c := conditionMaker{rand.New(rand.NewPCG(15, 4))}
+	var columns []string
+	for _, v := range conditionValues {
+		columns = append(columns, v.name+" "+v.typ)
+	}
+	p.wired.exec(t, "CREATE TABLE c (id INT PRIMARY KEY, "+strings.Join(columns, ", ")+") CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+	p.load(t)
+	for _, sql := range AddColumns(flavor(), p.relation("c")) {
+		p.wired.exec(t, sql)
+	}
+	p.load(t)
+	var names, texts []string
+	for _, v := range conditionValues {
+		names, texts = append(names, v.name), append(texts, "IFNULL(REPLACE("+v.name+", ' 0', 'T0'), 'NULL')")
+		if v.name != "l" {
+			texts[len(texts)-1] = "IFNULL(" + v.name + ", 'NULL')"
+		}
+	}
+	const many = 40
+	for id := range many {
+		var values []string
+		for _, v := range conditionValues {
+			values = append(values, c.of(v.name))
+		}
+		p.wired.exec(t, fmt.Sprintf("INSERT INTO c (id, %s) VALUES (%d, %s)", strings.Join(names, ", "), id, strings.Join(values, ", ")))
+	}
+	images := map[string]condition.Image{}
+	for _, row := range p.wired.texts(t, "SELECT id, "+strings.Join(texts, ", ")+" FROM c") {
+		image := condition.Image{}
+		for i, cell := range row[1:] {
+			if image[names[i]] = nil; cell != "NULL" {
+				image[names[i]] = &cell
+			}
+		}
+		images[row[0]] = image
+	}
+	decided, unsure := 0, 0
+	for range 2000 {
+		where := c.condition(2)
+		r := p.wired.conn.query(t, "SELECT id, IFNULL(("+where+"), 'NULL') FROM c")
+		if r.err != "" {
+			continue // an error of the client's
+		}
+		sc := p.rewriter.Script("SELECT COUNT(*) FROM c WHERE "+where, p.catalog, p.session)
+		if len(sc.Plans) != 1 || len(sc.Plans[0].Asks) != 1 {
+			continue // of two contradictions it is not certain that the server looks for rows
+		}
+		of := sc.Plans[0].Asks[0].Where.Bind(func(int) (condition.Value, bool) { return nil, false })
+		for _, row := range r.rows {
+			want := condition.True
+			switch string(row[1]) {
+			case "NULL":
+				want = condition.Null
+			case "0":
+				want = condition.False
+			}
+			switch got := of.Holds(images[string(row[0])]); got {
+			case want:
+				decided++
+			case condition.Unsure:
+				unsure++
+			default:
+				t.Fatalf("%s of %v: %d, the server says %d (%s)", where, row, got, want, of.String())
+			}
+		}
+	}
+	t.Logf("decided %d, unsure %d", decided, unsure)
+	if 2*decided < 3*unsure || decided < 10000 {
+		t.Errorf("decided %d, unsure %d", decided, unsure)
+	}
+}

@@ -1,0 +1,82 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+
+	"wirecheck/statement/condition"
+)
+
+// operand is what a condition compares with values: a column, or a term that is computed from columns. Without a kind it is neither.
+type operand struct {
+	kind  condition.Kind
+	reads condition.Kind // of the values: the date of DATE(column)
+	typ   string
+	name  string
+	term  *condition.Term
+}
+
+// operand reads one side of a comparison.
+func (a *asker) operand(n ast.ExprNode) operand {
+	if name, at := a.column(n); name != "" {
+		kind := kindOf(at)
+		return operand{kind: kind, reads: kind, typ: typeName(at.Type), name: name}
+	}
+	f, ok := unwrapped(n).(*ast.FuncCallExpr)
+	if !ok || f.Schema.O != "" || len(f.Args) == 0 {
+		return operand{}
+	}
+	of := operand{}
+	if name, _ := a.column(f.Args[0]); name != "" {
+		of = a.operand(f.Args[0])
+	}
+	switch {
+	case of.name == "":
+	case f.FnName.L == "date" && len(f.Args) == 1 && of.kind == condition.Timestamp:
+		of.reads = condition.Date
+		return of
+	case (f.FnName.L == "coalesce" || f.FnName.L == "ifnull") && len(f.Args) == 2 && of.kind == condition.Number:
+		if v := a.value(f.Args[1], of.kind); v != nil {
+			of.term, of.name = &condition.Term{Fn: "coalesce", Args: []condition.Arg{{Column: of.name}, {Value: v}}}, ""
+			return of
+		}
+	}
+	return operand{}
+}
+
+// maxSum is how many columns and values a sum has at most.
+const maxSum = 8
+
+// difference gives left - right, of two sums of columns that are numbers with a sign, and of constants: what is unsigned may not fall below zero (MySQL
+// manual, 13.1.7). It is nil if there is no column, or only one that is compared with a value.
+func (a *asker) difference(left, right ast.ExprNode) *condition.Term {
+	computes := func(n ast.ExprNode) bool { _, ok := unwrapped(n).(*ast.BinaryOperationExpr); return ok }
+	column := func(n ast.ExprNode) bool { name, _ := a.column(n); return name != "" }
+	if !computes(left) && !computes(right) && !(column(left) && column(right)) {
+		return nil
+	}
+	t, columns := &condition.Term{Fn: "sum"}, false
+	var add func(n ast.ExprNode, minus bool) bool
+	add = func(n ast.ExprNode, minus bool) bool {
+		if b, ok := unwrapped(n).(*ast.BinaryOperationExpr); ok {
+			return (b.Op == opcode.Plus || b.Op == opcode.Minus) && add(b.L, minus) && add(b.R, minus != (b.Op == opcode.Minus))
+		}
+		arg := condition.Arg{Minus: minus}
+		if name, at := a.column(n); name != "" {
+			if kindOf(at) != condition.Number || strings.Contains(strings.ToLower(at.Type), "unsigned") && (computes(left) || computes(right)) {
+				return false
+			}
+			arg.Column, columns = name, true
+		} else if arg.Value = a.value(n, condition.Number); arg.Value == nil {
+			return false
+		}
+		t.Args = append(t.Args, arg)
+		return len(t.Args) <= maxSum
+	}
+	if !add(left, false) || !add(right, true) || !columns {
+		return nil
+	}
+	return t
+}

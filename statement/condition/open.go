@@ -1,0 +1,162 @@
+package condition
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bind gives the condition with parameter n (from 1) of Open replaced by what values gives; ok is false for a value that is not known.
+func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
+	if len(c.Args) > 0 {
+		args := make([]Condition, len(c.Args))
+		for i := range c.Args {
+			args[i] = c.Args[i].Bind(values)
+		}
+		c.Args = args
+	}
+	if c.Op != "parameters" {
+		return c
+	}
+	unknown := ""
+	value := func(v Value) Value {
+		if v == nil {
+			return nil
+		}
+		if text, ok := Constant(*v); ok {
+			return &text
+		}
+		n, err := strconv.Atoi((*v)[1:])
+		bound, ok := values(n)
+		if err != nil || !ok {
+			unknown = (*v)[1:]
+		}
+		return bound
+	}
+	out := make([]Value, len(c.Values))
+	for i, v := range c.Values {
+		if v != nil && (*v)[0] == '#' {
+			return c // see WithLists
+		}
+		out[i] = value(v)
+	}
+	term := c.Term.mapped(value)
+	if unknown != "" {
+		return Unknown("the value of parameter $%s is not known", unknown)
+	}
+	if term == nil {
+		return c.compared(out)
+	}
+	c.Column = term.words()
+	return c.compared(out).of(term)
+}
+
+// compared is Compare with the values that have become known.
+func (c Condition) compared(values []Value) Condition {
+	switch op := c.Reason; {
+	case op == "prefix":
+		return Prefix(c.Kind, c.Column, values[0])
+	case op == "constants":
+		return constants(values[0], values[1])
+	case op == "lower", op == "upper":
+		return inCase(op, c.Kind, c.Column, values[0])
+	case op == "ilike":
+		if p := values[0]; p != nil && strings.ContainsAny(*p, `%_\`) {
+			return Unknown("the pattern of ILIKE has wildcards")
+		}
+		return Compare("alike", c.Kind, c.Column, values[0])
+	case strings.HasPrefix(op, "day"):
+		return onDay(c, values)
+	case op == "overlaps":
+		return c.between(&Term{Fn: "period", Args: []Arg{{Value: values[0]}, {Value: values[1]}}})
+	case c.Kind.Bounds() != "" && len(values) == 3 && op != "in":
+		return c.between(&Term{Fn: "range", Args: []Arg{{Value: values[0]}, {Value: values[1]}, {Value: values[2]}}})
+	}
+	return Compare(c.Reason, c.Kind, c.Column, values...)
+}
+
+// between is the comparison with a range or a period that has constant ends.
+func (c Condition) between(t *Term) Condition {
+	v, known := t.value(nil)
+	if !known {
+		return Unknown("a %s whose ends are not certain", t.Fn)
+	}
+	return Compare(c.Reason, c.Kind, c.Column, v)
+}
+
+// of gives the condition with a term in place of the column.
+func (c Condition) of(t *Term) Condition {
+	if c.Column != "" {
+		c.Column, c.Term = "", t
+	}
+	c.Args = slices.Clone(c.Args)
+	for i := range c.Args {
+		c.Args[i] = c.Args[i].of(t)
+	}
+	return c
+}
+
+// Mapped gives the condition with each constant and parameter of Open replaced.
+func (c Condition) Mapped(to func(Value) Value) Condition {
+	c.Args, c.Values, c.Term = slices.Clone(c.Args), slices.Clone(c.Values), c.Term.mapped(to)
+	for i := range c.Args {
+		c.Args[i] = c.Args[i].Mapped(to)
+	}
+	for i, v := range c.Values {
+		c.Values[i] = to(v)
+	}
+	return c
+}
+
+// Constant is the constant that a value of Open is, if it is one.
+func Constant(v string) (text string, ok bool) {
+	if v[0] == '@' {
+		v = v[strings.IndexByte(v, '='):]
+	}
+	return v[1:], v[0] == '='
+}
+
+// Place is where the constant that a value of Open is stands in the text.
+func Place(v string) (at int, ok bool) {
+	if v[0] != '@' {
+		return 0, false
+	}
+	at, err := strconv.Atoi(v[1:strings.IndexByte(v, '=')])
+	return at, err == nil
+}
+
+// Open is Compare with values that become known later: $ and the number of a parameter, or = and a constant. The constant may have @
+// and its place in the text in front.
+func Open(op string, kind Kind, column string, values ...Value) Condition {
+	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
+}
+
+// Listed is the condition that a column has one of the values of a list that becomes known with the answer.
+func Listed(kind Kind, column string, list int) Condition {
+	v := "#" + strconv.Itoa(list)
+	return Open("in", kind, column, &v)
+}
+
+// WithLists gives the condition with the lists of Listed; nil stands for one that is not known.
+func (c Condition) WithLists(lists [][]Value) Condition {
+	if len(c.Args) > 0 {
+		args := make([]Condition, len(c.Args))
+		for i := range c.Args {
+			args[i] = c.Args[i].WithLists(lists)
+		}
+		c.Args = args
+	}
+	if c.Op != "parameters" || c.Values[0] == nil || (*c.Values[0])[0] != '#' {
+		return c
+	}
+	i, err := strconv.Atoi((*c.Values[0])[1:])
+	switch {
+	case err != nil || i >= len(lists) || lists[i] == nil:
+		return Unknown("the rows of a join were not listed")
+	case len(lists[i]) == 0:
+		return Condition{Op: "not", Args: []Condition{Always}}
+	case len(lists[i]) == 1:
+		return Compare("=", c.Kind, c.Column, lists[i][0])
+	}
+	return Compare("in", c.Kind, c.Column, lists[i]...)
+}

@@ -1,0 +1,235 @@
+package condition
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Term is a value that is computed from columns and constants, and compared in place of a column.
+type Term struct {
+	// Fn is sum, of numbers; coalesce; range, of two bounds and the text that says which of them belong to it, as in [); or period, of two ends.
+	Fn   string
+	Args []Arg
+}
+
+// Arg is a column or, without one, a constant in the form of Open.
+type Arg struct {
+	Minus  bool // of a sum
+	Column string
+	Value  Value
+}
+
+// OpenTerm is Open with a term in place of the column.
+func OpenTerm(op string, kind Kind, t *Term, values ...Value) Condition {
+	c := Open(op, kind, "", values...)
+	c.Term = t
+	return c
+}
+
+// value computes the term; known is false if it cannot be told.
+func (t *Term) value(image Image) (v Value, known bool) {
+	args := make([]Value, len(t.Args))
+	for i, a := range t.Args {
+		if args[i] = a.Value; a.Column != "" {
+			if args[i], known = image[a.Column]; !known {
+				return nil, false
+			}
+		}
+	}
+	switch t.Fn {
+	case "sum":
+		return t.sum(args)
+	case "coalesce":
+		for _, v := range args {
+			if v != nil {
+				return v, true
+			}
+		}
+		return nil, true
+	case "range", "period":
+		kinds := "[]"
+		if t.Fn == "period" {
+			known = len(args) == 2 && args[0] != nil && args[1] != nil
+		} else if known = len(args) == 3 && args[2] != nil; known {
+			kinds = *args[2]
+		}
+		if !known {
+			return nil, false
+		}
+		text, ok := joinRange(args[0], args[1], kinds)
+		return &text, ok
+	}
+	return nil, false
+}
+
+// maxDigits is how many digits a number has at most that is added.
+const maxDigits = 100
+
+func (t *Term) sum(args []Value) (Value, bool) {
+	total, scale := new(big.Rat), 0
+	for i, v := range args {
+		if v == nil {
+			return nil, true
+		}
+		d, ok := decimal(*v)
+		if !ok || len(*v) > maxDigits {
+			return nil, false
+		}
+		n, ok := new(big.Rat).SetString(*v)
+		if !ok {
+			return nil, false
+		}
+		if t.Args[i].Minus {
+			n.Neg(n)
+		}
+		total.Add(total, n)
+		scale = max(scale, len(d.part))
+	}
+	text := total.FloatString(scale)
+	return &text, true
+}
+
+// mapped gives the term with each of its constants replaced.
+func (t *Term) mapped(to func(Value) Value) *Term {
+	if t == nil {
+		return nil
+	}
+	out := &Term{t.Fn, slices.Clone(t.Args)}
+	for i := range out.Args {
+		if a := &out.Args[i]; a.Column == "" {
+			a.Value = to(a.Value)
+		}
+	}
+	return out
+}
+
+func (t *Term) size() (n int) {
+	const arg = 48
+	for _, a := range t.Args {
+		if n += arg + len(a.Column); a.Value != nil {
+			n += len(*a.Value)
+		}
+	}
+	return n
+}
+
+// append writes the text form: a list that begins with the function. A column has + or - in front, a constant = or ~.
+func (t *Term) append(b []byte) []byte {
+	b = append(append(b, '('), t.Fn...)
+	for _, a := range t.Args {
+		sign, text := "+", a.Column
+		if a.Column == "" {
+			if sign = "="; a.Value != nil {
+				text = *a.Value
+			} else {
+				sign = "0"
+			}
+		}
+		if a.Minus {
+			sign = map[string]string{"+": "-", "=": "~", "0": "0"}[sign]
+		}
+		word := sign + text
+		b = appendWord(append(b, ' '), &word)
+	}
+	return append(b, ')')
+}
+
+// term reads the text form behind its parenthesis.
+func (s *scanner) term() (*Term, error) {
+	fn, err := s.word()
+	if err != nil || fn == nil || !slices.Contains([]string{"sum", "coalesce", "range", "period"}, *fn) {
+		return nil, errForm
+	}
+	t := &Term{Fn: *fn}
+	for !s.take(')') {
+		w, err := s.word()
+		if err != nil || w == nil {
+			return nil, errForm
+		}
+		a := Arg{Minus: (*w)[0] == '-' || (*w)[0] == '~'}
+		text := (*w)[1:]
+		switch (*w)[0] {
+		case '+', '-':
+			a.Column = text
+		case '=', '~':
+			a.Value = &text
+		case '0':
+		default:
+			return nil, errForm
+		}
+		if a.Column == "" && strings.ContainsAny((*w)[:1], "+-") {
+			return nil, errForm
+		}
+		t.Args = append(t.Args, a)
+	}
+	if len(t.Args) == 0 {
+		return nil, errForm
+	}
+	return t, nil
+}
+
+// words is the term as people write it.
+func (t *Term) words() string {
+	var list []string
+	sum := ""
+	for i, a := range t.Args {
+		text := a.Column
+		if text == "" {
+			if text = "null"; a.Value != nil {
+				text = *a.Value
+			}
+		}
+		list = append(list, text)
+		switch {
+		case a.Minus && i == 0:
+			sum = "-" + text
+		case a.Minus:
+			sum += " - " + text
+		case i == 0:
+			sum = text
+		default:
+			sum += " + " + text
+		}
+	}
+	switch t.Fn {
+	case "sum":
+		return sum
+	case "range":
+		if len(list) == 3 && len(list[2]) == 2 {
+			return list[2][:1] + list[0] + ", " + list[1] + list[2][1:]
+		}
+	case "coalesce":
+		return "coalesce(" + strings.Join(list, ", ") + ")"
+	}
+	return "(" + strings.Join(list, ", ") + ")"
+}
+
+// onDay is the comparison of the day of a date and time with a date: day= day< day<= day> day>=. The second value is the time zone, if one is named.
+func onDay(c Condition, values []Value) Condition {
+	op, day := strings.TrimPrefix(c.Reason, "day"), values[0]
+	if len(values) > 1 && (values[1] == nil || !strings.EqualFold(*values[1], "UTC")) {
+		return Unknown("the day of %s in a time zone other than UTC", c.Column)
+	}
+	if day == nil {
+		return Compare("=", c.Kind, c.Column, nil)
+	}
+	at, err := time.Parse(time.DateOnly, *day)
+	if err != nil || !Date.reads(*day) || !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {
+		return Unknown("the value of %s is not of a form that certainly compares", c.Column)
+	}
+	begin, end := *day+" 00:00:00", at.AddDate(0, 0, 1).Format(time.DateOnly)+" 00:00:00"
+	from, before := Compare(">=", c.Kind, c.Column, &begin), Compare("<", c.Kind, c.Column, &end)
+	switch op {
+	case "=":
+		return Condition{Op: "and", Args: []Condition{from, before}}
+	case "<":
+		return Compare("<", c.Kind, c.Column, &begin)
+	case "<=":
+		return before
+	case ">":
+		return Compare(">=", c.Kind, c.Column, &end)
+	}
+	return from
+}

@@ -27,7 +27,7 @@ var termForms = []struct {
 
 // TestTerms plays these forms on PostgreSQL.
 func TestTerms(t *testing.T) {
-	s := newStand(t, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, during daterange, begins DATE, ends DATE, at TIMESTAMPTZ, begun TIMESTAMP, n INT, cap INT)")
+	s := newStand(t, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, during daterange, begins DATE, ends DATE, at TIMESTAMPTZ, begun TIMESTAMP, n INT, cap INT, price NUMERIC)")
 	s.terms(false)
 	for _, c := range []struct {
 		name, query string
@@ -37,6 +37,11 @@ func TestTerms(t *testing.T) {
 		{"a parameter that is cast", "SELECT count(*) FROM stay WHERE room = $1::INTEGER AND n = $2::int8", []any{1, 2}, "n) VALUES (ID, 1, 2)", "G2 write skew"},
 		{"a parameter of a sum", "SELECT count(*) FROM stay WHERE n + $1 <= cap", []any{2}, "n, cap) VALUES (ID, 1, 1, 3)", "G2 write skew"},
 		{"a parameter of a sum, not met", "SELECT count(*) FROM stay WHERE n + $1 <= cap", []any{2}, "n, cap) VALUES (ID, 1, 2, 3)", ""},
+		{"an array that is a parameter", "SELECT count(*) FROM stay WHERE room = ANY($1)", []any{[]int32{1, 7}}, "n) VALUES (ID, 1, 1)", "G2 write skew"},
+		{"an array with a cast", "!SELECT count(*) FROM stay WHERE room = ANY($1::bigint[])", []any{[]int64{1, 7}}, "n) VALUES (ID, 1, 1)", "G2 write skew"},
+		{"another room than those of an array", "SELECT count(*) FROM stay WHERE room = ANY($1)", []any{[]int32{2, 7}}, "n) VALUES (ID, 1, 1)", ""},
+		{"a decimal", "SELECT count(*) FROM stay WHERE price > $1", []any{"1.50"}, "price) VALUES (ID, 1, 1.51)", "G2 write skew"},
+		{"a decimal, not met", "SELECT count(*) FROM stay WHERE price > $1", []any{"1.50"}, "price) VALUES (ID, 1, 1.5)", ""},
 		{"bounds that are parameters", "SELECT count(*) FROM stay WHERE during && daterange($1, $2, '[]')", []any{"2026-01-01", "2026-01-02"}, "during) VALUES (ID, 1, '[2026-01-02,2026-01-04)')", "G2 write skew"},
 		{"bounds that are parameters, not met", "SELECT count(*) FROM stay WHERE during && daterange($1, $2)", []any{"2026-01-01", "2026-01-02"}, "during) VALUES (ID, 1, '[2026-01-02,2026-01-04)')", ""},
 	} {

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
-	"strconv"
-	"time"
+	"strings"
 	"unicode/utf8"
 
 	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
+	"wirecheck/trace/packets/wire"
 )
 
 // formats are format codes of a Bind, as they stand there.
@@ -132,7 +131,16 @@ func declared(tail []byte, n int) uint32 {
 
 // The types of parameters, by the numbers that pg_type has for them.
 var typeNames = map[uint32]string{16: "bool", 20: "int8", 21: "int2", 23: "int4", 25: "text", 1043: "varchar", 1082: "date", 1083: "time", 1114: "timestamp", 1184: "timestamptz",
-	1700: "numeric", 2950: "uuid", 3904: "int4range", 3906: "numrange", 3908: "tsrange", 3910: "tstzrange", 3912: "daterange", 3926: "int8range"}
+	1700: "numeric", 2950: "uuid", 3904: "int4range", 3906: "numrange", 3908: "tsrange", 3910: "tstzrange", 3912: "daterange", 3926: "int8range",
+	1000: "bool[]", 1005: "int2[]", 1007: "int4[]", 1009: "text[]", 1015: "varchar[]", 1016: "int8[]", 1115: "timestamp[]", 1182: "date[]", 1185: "timestamptz[]", 1231: "numeric[]", 2951: "uuid[]"}
+
+var typeNumbers = func() map[string]uint32 {
+	m := map[string]uint32{}
+	for number, name := range typeNames {
+		m[name] = number
+	}
+	return m
+}()
 
 // maxParameter is how many bytes a parameter has at most that is compared with images.
 const maxParameter = 4096
@@ -147,53 +155,23 @@ func parameter(column string, oid uint32, v []byte, binary bool) (condition.Valu
 		if typ = typeNames[oid]; typ == "" {
 			return nil, false
 		}
+	} else {
+		oid = typeNumbers[typ]
 	}
 	kind := func(t string) string {
-		return cmp.Or(alike[t], t)
+		element, isArray := strings.CutSuffix(t, "[]")
+		if element = cmp.Or(alike[element], element); isArray {
+			element += "[]"
+		}
+		return element
 	}
-	if kind(typ) != kind(column) || len(v) > maxParameter || !utf8.Valid(v) && !binary {
+	if kind(typ) != kind(column) || len(v) > maxParameter {
 		return nil, false
 	}
-	s := string(v)
-	if !binary {
-		return &s, true
+	format := 0
+	if binary {
+		format = 1
 	}
-	s, ok := binaryParameter(typ, v)
-	return &s, ok
-}
-
-// binaryParameter reads a parameter in binary form (PostgreSQL, src/backend/utils/adt, the functions named ..._recv).
-func binaryParameter(typ string, v []byte) (string, bool) {
-	var n int64
-	switch len(v) {
-	case 2:
-		n = int64(int16(binary.BigEndian.Uint16(v)))
-	case 4:
-		n = int64(int32(binary.BigEndian.Uint32(v)))
-	case 8:
-		n = int64(binary.BigEndian.Uint64(v))
-	}
-	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	size := map[string]int{"int2": 2, "int4": 4, "int8": 8, "bool": 1, "date": 4, "timestamp": 8, "timestamptz": 8, "uuid": 16}[typ]
-	const years = 1000 * 365 * 86400 * 1_000_000 // about as far from 2000 as is read
-	switch {
-	case typ == "text" || typ == "varchar":
-		return string(v), utf8.Valid(v)
-	case size != len(v) || size == 0:
-		return "", false
-	case typ == "bool":
-		return strconv.FormatBool(v[0] != 0), true
-	case typ == "uuid":
-		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:]), true
-	case typ == "date":
-		return epoch.AddDate(0, 0, int(n)).Format("2006-01-02"), n > -365*1000 && n < 365*1000
-	case typ == "timestamp" || typ == "timestamptz":
-		t := time.Unix(epoch.Unix()+n/1_000_000, 0).UTC().Add(time.Duration(n%1_000_000) * time.Microsecond)
-		form := "2006-01-02 15:04:05.000000"
-		if typ == "timestamptz" {
-			form += "+00:00"
-		}
-		return t.Format(form), n > -years && n < years
-	}
-	return strconv.FormatInt(n, 10), true
+	s, ok := wire.PostgresText(v, format, oid)
+	return &s, ok && utf8.ValidString(s)
 }

@@ -401,6 +401,10 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return not(open("in", list...))
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
 		return open("in", right.GetAArrayExpr().Elements...)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && kind != condition.Other && kind.Bounds() == "" && of.typ != "enum" && !of.day:
+		if v, ok := a.array(right, of); ok {
+			return of.open("any", v)
+		}
 	case e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE && op == "~~*" && kind == condition.Text && of.typ != "enum":
 		return open("ilike", right)
 	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && of.typ != "enum":
@@ -503,6 +507,21 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 		return k
 	}
 	return condition.Other
+}
+
+// array gives a parameter or a constant that is an array in the form of condition.Open; of is what its elements are compared with.
+func (a *asker) array(n *pg.Node, of operand) (condition.Value, bool) {
+	typ := of.typ
+	if c := n.GetTypeCast(); c != nil {
+		if typ = pgsyntax.LastName(c.TypeName.Names); len(c.TypeName.ArrayBounds) != 1 || kinds[typ] != of.kind || len(c.TypeName.Typmods) > 0 {
+			return nil, false
+		}
+		n = c.Arg
+	}
+	if n.GetParamRef() == nil && n.GetAConst().GetSval() == nil {
+		return nil, false
+	}
+	return a.value(n, of.kind, typ+"[]", &a.ask)
 }
 
 // value gives a constant or a parameter in the form of condition.Open; typ is the type of what it is compared with.

@@ -67,12 +67,60 @@ func (c Condition) compared(values []Value) Condition {
 		return Compare("alike", c.Kind, c.Column, values[0])
 	case strings.HasPrefix(op, "day"):
 		return onDay(c, values)
+	case op == "any":
+		return c.any(values[0])
 	case op == "overlaps":
 		return c.between(&Term{Fn: "period", Args: []Arg{{Value: values[0]}, {Value: values[1]}}})
 	case c.Kind.Bounds() != "" && len(values) == 3 && op != "in":
 		return c.between(&Term{Fn: "range", Args: []Arg{{Value: values[0]}, {Value: values[1]}, {Value: values[2]}}})
 	}
 	return Compare(c.Reason, c.Kind, c.Column, values...)
+}
+
+// any is the comparison for equality with one of the elements of an array.
+func (c Condition) any(array Value) Condition {
+	if array == nil {
+		return Compare("=", c.Kind, c.Column, nil)
+	}
+	list, ok := elements(*array)
+	switch {
+	case !ok:
+		return Unknown("an array whose elements are not certain")
+	case len(list) == 0:
+		return Condition{Op: "not", Args: []Condition{Always}}
+	}
+	return Compare("in", c.Kind, c.Column, list...)
+}
+
+// elements reads the text of an array of one dimension (PostgreSQL manual, 8.15.6), without escapes in it.
+func elements(s string) (list []Value, ok bool) {
+	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
+		return nil, false
+	}
+	for rest := s[1 : len(s)-1]; rest != ""; {
+		var v string
+		if quoted, isQuoted := strings.CutPrefix(rest, `"`); isQuoted {
+			v, rest, ok = strings.Cut(quoted, `"`)
+			if !ok || rest != "" && rest[0] != ',' {
+				return nil, false
+			}
+		} else {
+			v, rest, _ = strings.Cut(rest, ",")
+			rest = "," + rest
+			if v = strings.TrimSpace(v); v == "" || strings.ContainsAny(v, `{}"`) {
+				return nil, false
+			}
+			if strings.EqualFold(v, "null") {
+				list, rest = append(list, nil), strings.TrimPrefix(rest, ",")
+				continue
+			}
+		}
+		if strings.Contains(v, `\`) {
+			return nil, false
+		}
+		list, rest = append(list, &v), strings.TrimPrefix(rest, ",")
+	}
+	return list, true
 }
 
 // between is the comparison with a range or a period that has constant ends.

@@ -62,6 +62,15 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// TestNextDay: the days behind the last ones of months and years.
+func TestNextDay(t *testing.T) {
+	for day, want := range map[string]string{"2026-01-01": "2026-01-02", "2026-01-31": "2026-02-01", "2024-02-28": "2024-02-29", "2026-02-28": "2026-03-01", "2026-12-31": "2027-01-01", "9999-12-31": "", "2026-02-29": "", "infinity": ""} {
+		if got, ok := nextDay(day); got != want || ok != (want != "") {
+			t.Errorf("behind %s: %q, %t, want %q", day, got, ok, want)
+		}
+	}
+}
+
 // TestInterval has conditions and the integers for which they are not certainly false.
 // TestLists: lists that are known with the answer, and near misses.
 func TestLists(t *testing.T) {

@@ -150,6 +150,23 @@ func days(s string) (n int, ok bool) {
 	return int(total), true
 }
 
+// nextDay is the date behind a date.
+func nextDay(s string) (string, bool) {
+	if _, ok := days(s); !ok {
+		return "", false
+	}
+	y, _ := strconv.Atoi(s[:4])
+	m, _ := strconv.Atoi(s[5:7])
+	d, _ := strconv.Atoi(s[8:])
+	for _, next := range [][3]int{{y, m, d + 1}, {y, m + 1, 1}, {y + 1, 1, 1}} {
+		text := fmt.Sprintf("%04d-%02d-%02d", next[0], next[1], next[2])
+		if _, ok := days(text); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
 // instant writes a moment as its minute in UTC, counted from the year 1, and the seconds.
 func instant(s string) (string, bool) {
 	offset, at, ok := zone(s)

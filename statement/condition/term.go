@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Term is a value that is computed from columns and constants, and compared in place of a column.
@@ -215,11 +214,11 @@ func onDay(c Condition, values []Value) Condition {
 	if day == nil {
 		return Compare("=", c.Kind, c.Column, nil)
 	}
-	at, err := time.Parse(time.DateOnly, *day)
-	if err != nil || !Date.reads(*day) || !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {
+	next, ok := nextDay(*day)
+	if !ok || !slices.Contains([]string{"=", "<", "<=", ">", ">="}, op) {
 		return Unknown("the value of %s is not of a form that certainly compares", c.Column)
 	}
-	begin, end := *day+" 00:00:00", at.AddDate(0, 0, 1).Format(time.DateOnly)+" 00:00:00"
+	begin, end := *day+" 00:00:00", next+" 00:00:00"
 	from, before := Compare(">=", c.Kind, c.Column, &begin), Compare("<", c.Kind, c.Column, &end)
 	switch op {
 	case "=":

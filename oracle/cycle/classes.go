@@ -21,7 +21,7 @@ const (
 
 // far is how many visits the next search may take, behind so many transactions.
 func (g *Graph) far(txns int) int {
-	if g.spent > g.grant+freeVisits*txns {
+	if g.spent > g.grant+g.free*txns {
 		return maxFar
 	}
 	return Unbounded
@@ -48,10 +48,11 @@ func (g *Graph) Through(s uint32, mask Kinds, txns int) (list []Found, some bool
 		if len(list) > 0 {
 			bound = maxFurther
 		} else if any == nil && cl.Class == anomaly.GNonadjacent {
-			if any, whole = g.Look(s, &all, far); any == nil {
-				if !whole {
-					g.Far++
-				}
+			if far != Unbounded { // the first search went as far
+				g.Far++
+				return nil, true
+			}
+			if any, _ = g.Look(s, &all, far); any == nil {
 				return nil, false
 			}
 		}

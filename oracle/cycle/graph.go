@@ -58,20 +58,22 @@ type Graph struct {
 	near        int     // maxNear
 	spent       int     // visits of all searches without a bound of their own
 	grant       int     // maxSpent
+	free        int     // freeVisits
 }
 
 // New makes a graph with room for so many nodes.
 func New(nodes int) *Graph {
-	return &Graph{Nodes: make([]Node, 0, nodes), begins: make([]visited, 0, nodes), ends: make([]visited, 0, nodes), left: make([]hops, 0, nodes), ended: make([]uint64, 0, nodes), near: maxNear, grant: maxSpent}
+	return &Graph{Nodes: make([]Node, 0, nodes), begins: make([]visited, 0, nodes), ends: make([]visited, 0, nodes), left: make([]hops, 0, nodes), ended: make([]uint64, 0, nodes), near: maxNear, grant: maxSpent, free: freeVisits}
 }
 
-// Limit sets how many visits the first search for a cycle may take, and how many all searches together are granted, for tests.
-func (g *Graph) Limit(near, grant int) { g.near, g.grant = near, grant }
+// Limit sets how many visits the first search for a cycle may take, and how many all searches together are granted, and for each transaction.
+func (g *Graph) Limit(near, grant, free int) { g.near, g.grant, g.free = near, grant, free }
 
 // Default limits, see Limit.
 const (
 	DefaultNear  = maxNear
 	DefaultGrant = maxSpent
+	DefaultFree  = freeVisits
 )
 
 // Add adds a transaction, which ended at this time, and gives its number.

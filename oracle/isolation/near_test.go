@@ -22,7 +22,7 @@ func TestNear(t *testing.T) {
 		said := map[int]string{}
 		for _, near := range []int{0, cycle.Unbounded} {
 			c := New(opts)
-			c.paths.Limit(near, cycle.DefaultGrant)
+			c.paths.Limit(near, cycle.DefaultGrant, cycle.DefaultFree)
 			for i := range events {
 				for _, f := range c.Add(&events[i]) {
 					said[near] += fmt.Sprintf("%+v\n", f)

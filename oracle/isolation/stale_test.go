@@ -112,7 +112,7 @@ func TestFar(t *testing.T) {
 		{100, -1 << 30, 1, 0},
 	} {
 		c := New(Options{Keep: -1, Levels: true})
-		c.paths.Limit(cycle.DefaultNear, test.grant)
+		c.paths.Limit(cycle.DefaultNear, test.grant, cycle.DefaultFree)
 		for _, e := range parse(t, ring(test.length)) {
 			c.Add(&e)
 		}

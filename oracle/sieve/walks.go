@@ -37,6 +37,13 @@ func (s *Sieve) walks(x *exact) *Walks {
 	return w
 }
 
+// What all searches together may visit: less than a Checker's. Of a history in which nearly all transactions are in cycles, a fifth of the searches finds
+// the same anomalies as all of them, in fewer variants.
+const (
+	walksGrant = 1 << 21
+	walksFree  = 2
+)
+
 // walks searches the edges as the Checker would: each time that a transaction ends, for the cycles that it completes.
 func (x *exact) walks() *Walks {
 	n := len(x.in)
@@ -49,6 +56,7 @@ func (x *exact) walks() *Walks {
 		}
 	}
 	g := cycle.New(nodes)
+	g.Limit(cycle.DefaultNear, walksGrant, walksFree)
 	of, back := make([]uint32, n), make([]uint32, 0, nodes)
 	all := make([]cycle.Arc, 2*arcs)
 	room := func(most uint32) []cycle.Arc {

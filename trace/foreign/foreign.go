@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"wirecheck/history"
 	"wirecheck/history/observed"
 )
 
@@ -60,13 +62,26 @@ func Write(w io.Writer, h *observed.History, format string) error {
 	var data []byte
 	err := fits(h, format)
 	if err == nil {
-		data, err = write(h)
+		data, err = write(told(h))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", format, err)
 	}
 	_, err = w.Write(data)
 	return err
+}
+
+// told is a history without the reads of committed transactions of which no result is known: no format has them, and a nil would say that there was nothing.
+func told(h *observed.History) *observed.History {
+	lacks := func(op observed.Op) bool { return op.Unknown }
+	out := *h
+	out.Transactions = slices.Clone(h.Transactions)
+	for i := range out.Transactions {
+		if t := &out.Transactions[i]; t.Outcome == history.OutcomeCommitted && slices.ContainsFunc(t.Ops, lacks) {
+			t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), lacks)
+		}
+	}
+	return &out
 }
 
 // fits refuses what would be judged otherwise in a format.

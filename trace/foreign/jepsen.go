@@ -126,13 +126,16 @@ func (j *jepsen) add(e *event) {
 		return
 	}
 	if e.kind == "ok" && slices.ContainsFunc(t.Ops, func(op observed.Op) bool { return op.Unknown }) {
-		j.h.Omit("completed read without a result")
+		j.h.Omit(noResult)
 	}
 	j.end(t, map[string]history.Outcome{"ok": history.OutcomeCommitted, "fail": history.OutcomeAborted, "info": history.OutcomeUnknown}[e.kind])
 	if e.kind == "ok" && began != nil && !sameWrites(began.Ops, t.Ops) {
 		j.h.Omit("completion that wrote something else than its invocation")
 	}
 }
+
+// noResult is why a committed transaction is not judged whole.
+const noResult = "completed read without a result"
 
 // end keeps a transaction. The end of one of unknown outcome may come any time later.
 func (j *jepsen) end(t observed.Transaction, outcome history.Outcome) {

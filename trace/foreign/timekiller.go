@@ -55,6 +55,9 @@ func readTimeKiller(data []byte) (*observed.History, error) {
 			h.Omit(err.Error())
 			continue
 		}
+		if slices.ContainsFunc(t.Ops, func(op observed.Op) bool { return op.Unknown }) {
+			h.Omit(noResult)
+		}
 		if in[i].TID == nil {
 			t.ID = uint64(i)
 		}
@@ -131,6 +134,14 @@ func (k *killerTxn) transaction(place map[stamp]uint64) (t observed.Transaction,
 	return t, nil
 }
 
+// stampOf is the timestamp of a place in real time; nil if it is not known.
+func stampOf(place uint64) *stamp {
+	if place == 0 {
+		return nil
+	}
+	return &stamp{P: int64(place)}
+}
+
 // writeTimeKiller writes committed transactions. A place in real time becomes a timestamp.
 func writeTimeKiller(h *observed.History) ([]byte, error) {
 	if !h.Ordered {
@@ -146,7 +157,7 @@ func writeTimeKiller(h *observed.History) ([]byte, error) {
 			return nil, errUnknown
 		}
 		session := int64(t.Session)
-		k := killerTxn{TID: &t.ID, SID: &session, STS: &stamp{P: int64(cmp.Or(t.Begin, t.End))}, CTS: &stamp{P: int64(t.End)}, Ops: []killerOp{}}
+		k := killerTxn{TID: &t.ID, SID: &session, STS: stampOf(t.Begin), CTS: stampOf(t.End), Ops: []killerOp{}}
 		for n := range t.Ops {
 			op := &t.Ops[n]
 			value, err := json.Marshal(jsonValue(op, true))

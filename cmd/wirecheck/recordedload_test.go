@@ -55,7 +55,7 @@ func loadStep(rng *rand.Rand, client, n int, postgres bool) (list []string) {
 }
 
 // TestRecordedLoad puts one program with two listeners before two servers under a random load and records it. check, which sifts the history before it judges,
-// says of the trace what was said live: the same findings, word for word, the possible ones too, in the same order, and the same coverage.
+// says of the trace what was said live: the same findings, word for word, the possible ones too, in the same order, and the same coverage but for one count.
 func TestRecordedLoad(t *testing.T) {
 	t.Parallel()
 	var worlds []*world
@@ -98,7 +98,10 @@ func TestRecordedLoad(t *testing.T) {
 	if status := p.end(t); status != int(exitFound) {
 		t.Fatalf("exit status %d\n%s", status, p.stderr.String())
 	}
-	type said struct{ Findings, Coverage any }
+	type said struct {
+		Findings any
+		Coverage map[string]any
+	}
 	var live, again said
 	if err := json.Unmarshal(p.stdout.Bytes(), &live); err != nil {
 		t.Fatal(err)
@@ -107,6 +110,13 @@ func TestRecordedLoad(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &again); err != nil || status != exitFound || warned != "" {
 		t.Fatalf("exit status %d, %v, %s", status, err, warned)
 	}
+	// Live, what is long over is forgotten, and not compared with what comes behind it: check, which keeps all, may count more pairs.
+	before, _ := live.Coverage["unsettled"].(float64)
+	if behind, _ := again.Coverage["unsettled"].(float64); behind < before {
+		t.Errorf("unsettled: %v live, %v by check", before, behind)
+	}
+	delete(live.Coverage, "unsettled")
+	delete(again.Coverage, "unsettled")
 	if d := cmp.Diff(live, again); d != "" {
 		t.Errorf("(-live +check):\n%s", d)
 	}

@@ -121,15 +121,16 @@ func (s *session) do(ctx context.Context, sql string) (answer.Answer, error) {
 	return a, err
 }
 
-const (
-	caseLimit = time.Minute      // the default of Config.Case
-	killLimit = 10 * time.Second // to end what a case that was given up left running
-)
+// CaseLimit is the default of Config.Case.
+const CaseLimit = time.Minute
+
+// killLimit is for ending what a case that was given up left running.
+const killLimit = 10 * time.Second
 
 // Open connects to the server.
 func Open(ctx context.Context, c Config) (*Lab, error) {
 	if c.Case <= 0 {
-		c.Case = caseLimit
+		c.Case = CaseLimit
 	}
 	l := &Lab{config: c}
 	var err error

@@ -92,7 +92,7 @@ neither a condition failed(STEP) nor the stored result has.`,
 	flags.StringVar(&f.Out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "show only the first permutation that found something, and number the others")
-	flags.DurationVar(&f.Limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
+	flags.DurationVar(&f.Limit, "limit", time.Minute, "how long one permutation may take, with all its oracles five times as long; a longer one is unknown")
 	flags.BoolVar(&f.Update, "update", false, "store the result beside the scenario")
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAheadEnds: a server that stands still while a case is executed keeps nobody waiting who resets an oracle's database at the same time: neither
-// when the case passes its limit, nor when it ends before that. A server that goes on then judges the next case; beside these stands one that never stood still.
+// when the case passes its limit, nor when it ends before that, nor does an oracle wait for it that judges behind the case. A server that goes on then judges the next case; beside these stands one that never stood still.
 func TestAheadEnds(t *testing.T) {
 	list, err := Select("troc,crash")
 	if err != nil {
@@ -22,12 +22,13 @@ func TestAheadEnds(t *testing.T) {
 		"session s1\nstep a { UPDATE t SET n = 1 }\nsession s2\nstep b { SELECT n FROM t }\npermutation a b")
 	refused := errors.New("not executed")
 	for name, c := range map[string]struct {
-		stop, execute bool
-		limit         time.Duration
+		stop, execute, behind bool
+		limit                 time.Duration
 	}{
-		"the case passes its limit": {true, true, 3 * time.Second},
-		"the case ends at once":     {true, false, time.Minute},
-		"the server goes on":        {false, false, time.Minute},
+		"the case passes its limit": {true, true, false, 3 * time.Second},
+		"the case ends at once":     {true, false, false, time.Minute},
+		"behind the case":           {true, true, true, 2 * time.Second},
+		"the server goes on":        {false, false, false, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +60,9 @@ func TestAheadEnds(t *testing.T) {
 			}
 			judged()
 			b.Around = func(execute func() error) error {
-				if c.stop {
+				if c.behind {
+					defer signal(syscall.SIGSTOP)
+				} else if c.stop {
 					signal(syscall.SIGSTOP)
 				}
 				if c.execute {

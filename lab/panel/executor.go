@@ -3,7 +3,6 @@ package panel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -100,9 +99,6 @@ func (a *Executor) closePanels(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// judgedShare is how many times as long as a case a case and its oracles may take.
-const judgedShare = 5
-
 // hurry is how many times as long a case may take as one that Hurried executes.
 const hurry = 10
 
@@ -116,13 +112,10 @@ func (a *Executor) Hurried(ctx context.Context, do func() error) error {
 	return errors.Join(err, a.closePanels(context.WithoutCancel(ctx)))
 }
 
-// Bounded bounds the execution of one case by all oracles that judge it, so that no server can stop a hunt.
+// Bounded bounds a case and its oracles together with what opens them, so that no server can stop a hunt.
 func (a *Executor) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := judgedShare * a.limit
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errJudgedLimit, limit))
+	return bounded(ctx, a.limit)
 }
-
-var errJudgedLimit = errors.New("the case and its oracles took more than")
 
 // Fate says what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing if it lives. What an
 // error tells, lab.FateOf says; a private server is asked, too.
@@ -153,11 +146,6 @@ func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 		return oracle.NameHang
 	}
 	return oracle.NameCrash
-}
-
-// TimeOut reports whether the time of a case, or that of its oracles, ended it.
-func TimeOut(err error) bool {
-	return errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)
 }
 
 // Restart starts the private server again. To a server that is not private it only connects again.

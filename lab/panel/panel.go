@@ -127,6 +127,9 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	if len(p.Judges) > 0 && config.Reset == lab.Setup {
 		config.Reset = lab.Quick // oracles reset their stages many times
 	}
+	if config.Case <= 0 {
+		config.Case = lab.CaseLimit
+	}
 	b.config = config
 	b.config.Invariants = nil // oracles' own executions break none
 	if p.Isolation {
@@ -178,11 +181,31 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	return lab.Open(ctx, config)
 }
 
-// Run executes and judges one permutation, and gives one event one verdict.
+// Run executes and judges one permutation, and gives one event one verdict. It is bounded, so that no server can keep it waiting.
 func (b *Panel) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Judgement, error) {
-	d, err := b.judge(ctx, spec, p)
+	within, cancel := bounded(ctx, b.config.Case)
+	defer cancel()
+	d, err := b.judge(within, spec, p)
 	reconcile(d.Rulings)
+	if err != nil && within.Err() != nil && ctx.Err() == nil && !TimeOut(err) {
+		err = fmt.Errorf("%w: %w", context.Cause(within), err)
+	}
 	return d, err
+}
+
+// judgedShare is how many times as long as a case a case and its oracles may take.
+const judgedShare = 5
+
+var errJudgedLimit = errors.New("the case and its oracles took more than")
+
+// bounded bounds the execution of one case by all oracles that judge it.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, judgedShare*limit, fmt.Errorf("%w %v", errJudgedLimit, judgedShare*limit))
+}
+
+// TimeOut reports whether the time of a case, or that of its oracles, ended it.
+func TimeOut(err error) bool {
+	return errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)
 }
 
 // judge executes one permutation, and gives what each oracle says of it by itself.

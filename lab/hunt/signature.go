@@ -172,7 +172,8 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 			list = slices.DeleteFunc(list, func(mark string) bool { return mark == "join" })
 		}
 		if function {
-			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] })
+			cast := slices.Contains(list, "cast")
+			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] || !cast && types["setup "+mark] })
 		}
 		slices.Sort(list)
 		return slices.Compact(list)
@@ -186,7 +187,7 @@ var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, ora
 // observers are hallmarks that show a wrong value, where a function is there that may have made it.
 var observers = map[string]bool{"hex(": true, "greatest(": true, "least(": true, "concat(": true, "length(": true, "in": true, "between": true, "like": true}
 
-// types are hallmarks of columns' types. Where a function is wrong, they say in which values it shows.
+// types are hallmarks of columns' types. Where a function is wrong, they say in which values it shows, and so do those of constants (DATE '2024-01-02').
 var types = map[string]bool{
 	"setup enum": true, "setup json": true, "setup blob": true, "setup text": true, "setup char": true, "setup varchar": true, "setup binary": true, "setup decimal": true,
 	"setup numeric": true, "setup float": true, "setup double": true, "setup real": true, "setup date": true, "setup datetime": true, "setup timestamp": true,

@@ -23,6 +23,9 @@ type Traits struct {
 	SavepointRestarts bool
 	// KeysByRow says that foreign keys are looked at for each row as it is written, and not when the statement has written all.
 	KeysByRow bool
+	// ReplaceUpdates says that REPLACE may change a row in place of deleting it and inserting another one, so that it is the server's choice whether a foreign
+	// key refuses the deletion.
+	ReplaceUpdates bool
 	// Clustered says whether rows are kept under their primary key, so that a change of the key removes one record and makes another
 	// one, and a row with the key of a deleted one is a newer version of that record.
 	Clustered Certainty

@@ -259,3 +259,36 @@ func TestGiven(t *testing.T) {
 		}
 	})
 }
+
+// TestRawRows: a report says how the raw database got the rows that the query met. Those that nobody changed came from the setup's own statements.
+func TestRawRows(t *testing.T) {
+	t.Parallel()
+	const table = "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(9));\nINSERT INTO t VALUES (1, 'x'), (2, NULL);\n"
+	eachEngine(t, func(t *testing.T, p *place) {
+		s := p.stages(t, p.level(p.d.Default))
+		q := p.d.Product.Quote("t")
+		for sql, want := range map[string]string{
+			"BEGIN;\nDELETE FROM t WHERE a = 1;\nINSERT INTO t VALUES (3, 'it''s');\nSELECT a FROM t WHERE a < 9;": "INSERT INTO " + q + " VALUES (2, NULL), (3, 'it''s')",
+			"DELETE FROM t WHERE a = 1;\nSELECT a FROM t WHERE a < 9;":                                             "INSERT INTO " + q + " VALUES (2, NULL)",
+			"SELECT a FROM t WHERE a < 9;": "INSERT INTO t VALUES (1, 'x'), (2, NULL)",
+		} {
+			spec, err := lab.Script("rows", table+sql, p.describe())
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := radar.Check(t.Context(), s.execute(t, spec), faulty{Stage: s.first, spoil: lose("SELECT a FROM t WHERE a < 9")}, s.options)
+			if err != nil || len(v.Findings) != 1 {
+				t.Fatalf("%s: %+v, %v", sql, v, err)
+			}
+			var inserts []string
+			for _, line := range v.Findings[0].Difference.Reference {
+				if strings.Contains(line, "INSERT") {
+					inserts = append(inserts, strings.TrimPrefix(line, oracle.RawDatabase+": "))
+				}
+			}
+			if got := strings.Join(inserts, "; "); got != want {
+				t.Errorf("%s: the raw database came from %s, want %s", sql, got, want)
+			}
+		}
+	})
+}

@@ -20,6 +20,7 @@ func (c *checker) load(ctx context.Context, tables []answer.Table) error {
 	if err := c.o.Raw.Load(ctx, tables); err != nil {
 		return err
 	}
+	c.loaded = true
 	for _, t := range tables {
 		known := c.twin.tables[t.Name]
 		if known == nil || slices.ContainsFunc(t.Columns, func(col answer.Column) bool { return inexact.MatchString(col.Type) }) {

@@ -69,17 +69,15 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 		refused, other = b, want
 	}
 	if !c.valueError(refused.Code) || other.Answer.Err != nil && !c.valueError(other.Answer.Err.Code) {
-		c.report(f)
-		return nil
+		return c.report(ctx, f)
 	}
-	permit := func(reason string) {
+	permit := func(reason string) error {
 		known := c.s.DBMS().Cause(product.Unevaluated)
 		f.Kind, f.Difference.Reason, f.Difference.Cause, f.Source = oracle.KindPermitted, reason, string(known.ID), known.Source
-		c.report(f)
+		return c.report(ctx, f)
 	}
 	if other.Answer.Err != nil {
-		permit("both sides refuse the query for the values that its expressions meet, and which expression meets them first depends on the plan")
-		return nil
+		return permit("both sides refuse the query for the values that its expressions meet, and which expression meets them first depends on the plan")
 	}
 	var stage schedule.Stage = c.stage
 	if other == want {
@@ -90,19 +88,18 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 		return err
 	}
 	if empty != "" {
-		permit(fmt.Sprintf("%s has no rows: one side evaluates an expression only for rows, the other one while it plans", empty))
-		return nil
+		return permit(fmt.Sprintf("%s has no rows: one side evaluates an expression only for rows, the other one while it plans", empty))
 	}
 	piece, sure, err := c.evaluate(ctx, stage, &st.Statement, st.Session, refused.Code)
 	switch {
 	case err != nil:
 		return err
 	case piece != "":
-		permit(fmt.Sprintf("evaluated for all rows, %s gives error %s on the side with an answer, too: the server may leave out an expression that the answer does not need", piece, refused.Code))
+		return permit(fmt.Sprintf("evaluated for all rows, %s gives error %s on the side with an answer, too: the server may leave out an expression that the answer does not need", piece, refused.Code))
 	case !sure:
 		c.v.Note("%s: error %s on one side only; which expression it comes from was not found", sql, refused.Code)
 	default:
-		c.report(f)
+		return c.report(ctx, f)
 	}
 	return nil
 }

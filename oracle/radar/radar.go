@@ -11,8 +11,11 @@ package radar
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
@@ -99,6 +102,7 @@ type checker struct {
 	known  []answer.Table // the raw database's tables
 	shown  []bool         // by session: it shows values otherwise than servers do by default
 	made   []string       // how the raw database was made
+	loaded bool           // it got rows that the database has
 	zeros  bool           // a NOT NULL column has a zero date
 
 	unchecked map[*schedule.Step]bool
@@ -228,7 +232,9 @@ func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 			load = append(load, t)
 			continue
 		}
-		c.stored(want, got, d)
+		if err := c.stored(ctx, want, got, d); err != nil {
+			return err
+		}
 		if len(want.Columns) < len(t.Columns) { // what the server computed cannot be told apart
 			load = append(load, t)
 		}
@@ -269,32 +275,80 @@ func (t *table) written(full answer.Table) answer.Table {
 }
 
 // stored reports rows that are not those that were written.
-func (c *checker) stored(want, got answer.Table, d answer.Difference) {
+func (c *checker) stored(ctx context.Context, want, got answer.Table, d answer.Difference) error {
 	f := oracle.Finding{Kind: oracle.KindViolation, Name: oracle.NameFinalState, Tables: []string{want.Name}, Difference: &oracle.Difference{
 		Rule:     "the rows that INSERT statements wrote are stored alike whatever optional metadata the table has (Radar, section 2.3)",
 		Table:    want.Name,
 		Expected: schedule.SideOf(want.Columns, d.Missing, len(want.Rows)-len(d.Missing)), Observed: schedule.SideOf(got.Columns, d.Extra, len(got.Rows)-len(d.Extra)),
-		Reference: c.reference(""),
 	}}
-	c.report(f)
+	return c.report(ctx, f)
 }
 
 // report completes a finding and keeps it.
-func (c *checker) report(f oracle.Finding) {
+func (c *checker) report(ctx context.Context, f oracle.Finding) (err error) {
+	if f.Difference.Reference, err = c.reference(ctx, f.Difference.SQL); err != nil {
+		return err
+	}
 	f.Oracle, f.Class, f.Level, f.Promised, f.Seen = Descriptor.Name, oracle.Radar, c.s.Level, f.Kind == oracle.KindViolation, 1
 	c.v.Add(f)
+	return nil
 }
 
-// reference is how the raw database was made, and the query on it.
-func (c *checker) reference(query string) []string {
+// reference is how the raw database was made, and the query on it. Where it got the rows that the database has, these say how.
+func (c *checker) reference(ctx context.Context, query string) ([]string, error) {
+	made := c.made
+	if c.loaded {
+		rows, err := c.o.Raw.Tables(ctx)
+		if err != nil {
+			return nil, err
+		}
+		made = slices.Clone(c.twin.Bare)
+		for _, t := range rows {
+			if len(t.Rows) > 0 {
+				made = append(made, c.insert(t))
+			}
+		}
+	}
 	var list []string
-	for _, sql := range c.made {
-		list = append(list, "raw: "+sql)
+	for _, sql := range made {
+		list = append(list, oracle.RawDatabase+": "+sql)
 	}
 	if query != "" {
-		list = append(list, "raw: "+query)
+		list = append(list, oracle.RawDatabase+": "+query)
 	}
-	return list
+	return list, nil
+}
+
+// insert writes a table's rows as a statement, for people: the server makes numbers of texts, too.
+func (c *checker) insert(t answer.Table) string {
+	rows := make([]string, len(t.Rows))
+	for i, row := range t.Rows {
+		values := make([]string, len(row))
+		for n, v := range row {
+			text := strings.ReplaceAll(string(v), "'", "''")
+			switch {
+			case v == nil:
+				values[n] = "NULL"
+			case number.Match(v):
+				values[n] = text
+			case c.family && !c.lite && !printable(text):
+				values[n] = fmt.Sprintf("X'%x'", []byte(v))
+			case c.family && !c.lite:
+				values[n] = "'" + strings.ReplaceAll(text, `\`, `\\`) + "'"
+			default:
+				values[n] = "'" + text + "'"
+			}
+		}
+		rows[i] = "(" + strings.Join(values, ", ") + ")"
+	}
+	return fmt.Sprintf("INSERT INTO %s VALUES %s", c.s.DBMS().Quote(t.Name), strings.Join(rows, ", "))
+}
+
+// number is a whole number whose text is that of its value.
+var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // before is asked in front of each statement of the serial execution.

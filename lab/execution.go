@@ -41,6 +41,7 @@ type execution struct {
 	begun     []bool            // by place: the step was submitted or is left out
 	launched  int               // counts the steps that were submitted
 	limited   []bool            // by session: see session.limits
+	ended     []bool            // by session: it was killed while its statement waited
 	waitsFor  map[int][]int     // by place: whom a step waited for that the server was left to end, see endsByItself
 	over      []chan struct{}   // by place: closed when the step has finished
 	heard     []Heard
@@ -57,6 +58,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{}, waitSeen: make([]time.Time, len(p.Steps)),
 		seen: make([]engine.Wait, len(spec.Sessions)), with: make([]bool, len(spec.Sessions)), sent: make([]time.Time, len(spec.Sessions)),
+		ended: make([]bool, len(spec.Sessions)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -175,6 +177,11 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			o = answer.Outcome{Effect: answer.EffectGone}
 		}
 		ended := err != nil && a.Err != nil && o.Reason == answer.ReasonKilled && ctx.Err() == nil
+		inWait := false
+		if x.note(func() { inWait = x.ended[s] }); inWait {
+			ended = true
+			a, o, err = victim(m, a, err)
+		}
 		x.note(func() {
 			ev := &x.done[place]
 			x.with[s], ev.Kind, ev.Answer, ev.Outcome, ev.Lost = false, Ran, a, o, ended
@@ -182,7 +189,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		close(x.over[place])
 		x.shell.Finish(s, o.Reason == answer.ReasonDeadlock)
 		switch {
-		case ended, err == nil && m.lost:
+		case err == nil && m.lost, ended && o.Reason == answer.ReasonKilled:
 			x.skipRest(places, place)
 			return nil
 		case err != nil:
@@ -243,7 +250,7 @@ func (x *execution) skipRest(places []int, place int) {
 
 // do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
 func (x *execution) do(ctx context.Context, n int, m *session, sql string) (answer.Answer, error) {
-	if how := fault(sql); how != "" {
+	if how := fault(sql); how != "" && how != inWait {
 		return x.end(ctx, m, how)
 	}
 	heard := 0
@@ -321,8 +328,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	}
 	if !slices.ContainsFunc(out, func(w shell.Wait) bool { return !w.Blocked || w.Cycle }) {
 		x.note(func() { x.waitFor(places, kinds) })
+		err = x.endWaiting(ctx, sessions, places, out)
 	}
-	return out, nil
+	return out, err
 }
 
 // ShellWait is a wait in the scheduler's words: who gives the sessions behind the server's numbers.

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"wirecheck/answer"
+	"wirecheck/scheduler"
+	"wirecheck/scheduler/shell"
 )
 
 // faults find steps in whose place the session's connection ends. A ROLLBACK that is killed or cut must do what any other one does: the server undoes the
@@ -17,6 +19,8 @@ import (
 var (
 	faults = regexp.MustCompile(`(?i)^\s*ROLLBACK\s*/\* wirecheck: (killed|cut) \*/\s*;?\s*$`)
 	doubts = regexp.MustCompile(`(?i)^\s*COMMIT\s*/\* wirecheck: cut \*/\s*;?\s*$`)
+	// waits find statements whose session is killed as soon as they wait. If they never do, they are statements like all others.
+	waiters = regexp.MustCompile(`(?i)/\* wirecheck: killed in a wait \*/\s*;?\s*$`)
 )
 
 // The ways in which a step ends its session's connection.
@@ -24,12 +28,16 @@ const (
 	killed = "killed" // the server is asked to end it
 	cut    = "cut"    // the network ends it
 	doubt  = "doubt"  // the network ends it behind a COMMIT
+	inWait = "wait"   // the server is asked to end it when its statement waits
 )
 
 // fault is how a step ends its session's connection; empty: it does not.
 func fault(sql string) string {
-	if InDoubt(sql) {
+	switch {
+	case InDoubt(sql):
 		return doubt
+	case waiters.MatchString(sql):
+		return inWait
 	}
 	if m := faults.FindStringSubmatch(sql); m != nil {
 		return m[1]
@@ -46,6 +54,7 @@ func Ending(sql string) string {
 		killed: "in place of this, end the terminal's connection from another one (KILL, pg_terminate_backend)",
 		cut:    "in place of this, kill the terminal's client (kill -9)",
 		doubt:  "kill the terminal's client (kill -9) before it has the answer",
+		inWait: "as soon as it waits, end the terminal's connection from another one (KILL, pg_terminate_backend)",
 	}[fault(sql)]
 }
 
@@ -106,20 +115,50 @@ func (x *execution) end(ctx context.Context, m *session, how string) (answer.Ans
 		m.wire.last = true
 		_, _ = m.conn.Do(ctx, "COMMIT")
 	}
+	return a, x.gone(ctx, id, how == killed)
+}
+
+// gone waits until the server's list of sessions has one no more, which it is asked to end if kill is set.
+func (x *execution) gone(ctx context.Context, id uint64, kill bool) error {
 	x.watching.Lock()
 	defer x.watching.Unlock()
-	if how == killed {
+	if kill {
 		if err := x.lab.watcher.Kill(ctx, id); err != nil {
-			return a, err
+			return err
 		}
 	}
 	for {
-		there, err := x.lab.watcher.Alive(ctx, id)
-		if err != nil {
-			return a, fmt.Errorf("wait for the end of session %d: %w", id, err)
-		}
-		if !there {
-			return a, nil
+		if there, err := x.lab.watcher.Alive(ctx, id); err != nil {
+			return fmt.Errorf("wait for the end of session %d: %w", id, err)
+		} else if !there {
+			return nil
 		}
 	}
+}
+
+// endWaiting ends the sessions whose statements are to be killed in a wait. All steps that are with the server wait, as out says, so that nobody but the
+// scenario's next step could end the wait. Whom such a statement waits for is noted.
+func (x *execution) endWaiting(ctx context.Context, sessions []scheduler.Session, places []int, out []shell.Wait) error {
+	for i, s := range sessions {
+		if out[i].Foreign || fault(x.perm.Steps[places[i]].Step.SQL) != inWait {
+			continue
+		}
+		x.note(func() { x.ended[s], x.waitsFor[places[i]] = true, numbers(out[i].For) })
+		if err := x.gone(ctx, x.lab.members[s].conn.ID(), true); err != nil {
+			return err
+		}
+		out[i] = shell.Wait{}
+	}
+	return nil
+}
+
+// victim is what a statement that was killed in a wait gave, whatever the server's last word was: its transaction is undone, as that of a deadlock's
+// victim is, and its session is no more.
+func victim(m *session, a answer.Answer, err error) (answer.Answer, answer.Outcome, error) {
+	if err == nil && a.Err == nil {
+		return a, answer.Outcome{}, errors.New("it has an answer although its session was killed while it waited")
+	}
+	m.inside, m.lost, m.dirty = false, true, true
+	a = answer.Answer{Before: a.Before, After: answer.Idle, Err: &answer.Error{Message: "the connection was killed in a wait"}}
+	return a, answer.Outcome{Effect: answer.EffectRolledBack, Reason: answer.ReasonKilled}, nil
 }

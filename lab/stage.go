@@ -303,7 +303,7 @@ func (s *Stage) steps(like schedule.Step, sql string, a answer.Answer, o answer.
 	if err != nil {
 		return nil, err
 	}
-	if fault(sql) != "" { // a report must tell, and a dialect leaves out comments
+	if how := fault(sql); how != "" && (how != inWait || o.Reason == answer.ReasonKilled) { // a report must tell, and a dialect leaves out comments
 		statements = slices.Clone(statements)
 		statements[0].Text = sql
 	}

@@ -271,6 +271,7 @@ var table = []Feature{
 	{"fault-killed", "Transaction", "the server is asked to end the connection in place of a ROLLBACK", true, "PAM"},
 	{"fault-cut", "Transaction", "the connection breaks in place of a ROLLBACK", true, "PAM"},
 	{"fault-doubt", "Transaction", "the connection breaks behind a COMMIT, before its answer", true, "PAM"},
+	{"fault-wait", "Transaction", "the server is asked to end the connection as soon as a statement waits", true, "PAM"},
 	{"autocommit", "Transaction", "a statement outside of explicit transactions", false, all},
 	{"several-transactions", "Transaction", "several transactions in a session", false, all},
 	{"savepoint", "Transaction", "SAVEPOINT", false, all},

@@ -279,7 +279,7 @@ func TestDefinitions(t *testing.T) {
 		if d == generate.TiDB {
 			wanted = append(wanted, "set-retry")
 		} else if d != generate.SQLite {
-			wanted = append(wanted, "fault-killed", "fault-cut", "fault-doubt")
+			wanted = append(wanted, "fault-killed", "fault-cut", "fault-doubt", "fault-wait")
 		}
 		for _, f := range wanted {
 			if !seen[f] {

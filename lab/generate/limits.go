@@ -48,7 +48,7 @@ func (l Limits) Defines() bool {
 // definitions are the features of a share of databases: those that change definitions first.
 var definitions = []string{
 	"ddl-index", "ddl-drop-index", "ddl-rename-index", "ddl-add-column", "ddl-drop-column", "ddl-modify-column", "ddl-rename", "ddl-rebuild", "ddl-truncate",
-	"ddl-partition", "admin-analyze", "admin-flush", "set-optimizer", "set-retry", "fault-killed", "fault-cut", "fault-doubt",
+	"ddl-partition", "admin-analyze", "admin-flush", "set-optimizer", "set-retry", "fault-killed", "fault-cut", "fault-doubt", "fault-wait",
 }
 
 // ForGroup gives the limits of the cases on one database of many, by its number: those of Definitions include what changes definitions.

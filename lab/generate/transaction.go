@@ -110,7 +110,11 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 	depth := 0 // savepoints that are there
 	for i := range n {
 		depth = g.partial(tx, depth)
-		tx.Statements = append(tx.Statements, g.data(db, table(), write && i == at, !readOnly))
+		st := g.data(db, table(), write && i == at, !readOnly)
+		if st.Kind != KindSelect && g.has("fault-wait") && g.chance(fairly) { // the lab does it, if the statement waits
+			st.SQL, st.Features = st.SQL+" /* wirecheck: killed in a wait */", withFeature(st.Features, "fault-wait")
+		}
+		tx.Statements = append(tx.Statements, st)
 	}
 	if depth > 0 && g.has("rollback-to-savepoint") && g.chance(often) {
 		tx.Statements = append(tx.Statements, g.statement(KindPartial, nil, func() string {

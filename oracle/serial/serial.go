@@ -175,7 +175,7 @@ func lasting(s *schedule.Schedule) (sessions []int, why string) {
 		switch {
 		case st.Effect == answer.EffectGone:
 			return nil, "a connection ended"
-		case st.Reason == answer.ReasonDeadlock || st.Reason == answer.ReasonSerialization || st.Reason == answer.ReasonLockTimeout:
+		case st.Reason == answer.ReasonDeadlock || st.Reason == answer.ReasonSerialization || st.Reason == answer.ReasonLockTimeout || st.Reason == answer.ReasonKilled:
 			refused[st.Session] = true
 		}
 	}

@@ -116,7 +116,7 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 			return nil, "a connection ended"
 		}
 		switch st.Reason {
-		case answer.ReasonDeadlock:
+		case answer.ReasonDeadlock, answer.ReasonKilled:
 			c.removed = true
 			if st.Effect == answer.EffectStatement {
 				continue

@@ -76,31 +76,30 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []product.Caus
 	target := m.single(st)
 	others := m.others(st, target)
 	used, due := m.shown(s, a.step, others, a.read), m.serialView(s, a.step, others)
-	addressed := func(v *version, tables []answer.Table) (bool, error) {
+	on := func(v *version, tables []answer.Table) (effect, error) {
 		if !v.alive() {
-			return false, nil
+			return effect{}, nil
 		}
-		e, err := m.onRow(ctx, a.step, target, v.values, append(slices.Clip(tables), m.references(s, a.step, append(slices.Clip(others), target))...))
-		return e.addressed, err
+		return m.onRow(ctx, a.step, target, v.values, append(slices.Clip(tables), m.references(s, a.step, append(slices.Clip(others), target))...))
 	}
 	for r := range s {
 		if s[r].table != target {
 			continue
 		}
 		v := m.serially(&s[r], a.step)
-		want, err := addressed(v, due)
+		want, err := on(v, due)
 		if err != nil {
 			return nil, err
 		}
 		got := slices.Contains(a.addressed, r)
-		if want == got {
+		if want.addressed == got || want.addressed && want.values != nil && answer.SameRow(want.values, v.values) { // it would have left the row as it is
 			continue
 		}
-		without, err := addressed(v, used)
+		without, err := on(v, used)
 		if err != nil {
 			return nil, err
 		}
-		if without == got {
+		if without.addressed == got {
 			out = append(out, m.readCause(a))
 			continue
 		}

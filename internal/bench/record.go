@@ -240,15 +240,25 @@ func loadAverage() string {
 // spentTimes are processor times.
 type spentTimes struct{ proxy, all time.Duration }
 
-// processorTimes gives what the proxy has used, and with it the server and this program's own children that have ended: the clients.
+// processorTimes gives what the proxy has used (0: there is none), and with it the server and this program's own children that have ended: the clients.
+// Of the server's children, those that run count, too: which of them have ended by now is chance.
 func processorTimes(proxy, server int) (t spentTimes, err error) {
-	if t.proxy, err = processorTime(proxy); err != nil {
-		return t, err
+	if proxy != 0 {
+		if t.proxy, err = processorTime(proxy); err != nil {
+			return t, err
+		}
 	}
-	t.all, err = processorTime(server)
-	clients, e := processorTimeOfEnded()
-	t.all += t.proxy + clients
-	return t, errors.Join(err, e)
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", server, server))
+	for _, pid := range strings.Fields(string(list)) {
+		if n, e := strconv.Atoi(pid); e == nil {
+			one, _ := processorTime(n) // it may have ended; then it counts as the server's
+			t.all += one
+		}
+	}
+	own, e := processorTime(server)
+	clients, e2 := processorTimeOfEnded()
+	t.all += own + t.proxy + clients
+	return t, errors.Join(err, e, e2)
 }
 
 // processorTimeOfEnded is what this program's children have used that have ended, with theirs.

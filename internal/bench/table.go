@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,10 +17,11 @@ import (
 
 // target is one way to the server.
 type target struct {
-	name string
-	port int
-	pid  int // of what stands in front of the server; 0: nothing does
-	page int // where it gives profiles; 0: nowhere
+	name   string
+	port   int
+	pid    int // of what stands in front of the server; 0: nothing does
+	server int // its process
+	page   int // where it gives profiles; 0: nowhere
 }
 
 // load runs clients against a port.
@@ -33,6 +33,7 @@ type figures struct {
 	n        float64 // transactions
 	p50, p99 float64 // of their latency, in ms
 	cpu      float64 // us of processor time a transaction of what stands in front of the server
+	all      float64 // the same of client, server and what stands between them
 }
 
 // workload is a load with a name.
@@ -52,7 +53,7 @@ var withoutForwarder = []string{"direct", "pgbouncer", "pass", "observe", "base-
 
 // compare runs workloads against a server, and against what stands in front of it: a forwarder, another proxy (nil: none) and wirecheck.
 func compare(ctx context.Context, o options, scheme string, s *engine.Server, other func() (*process, error), workloads []workload) (err error) {
-	targets := []target{{name: "direct", port: s.Port}}
+	targets := []target{{name: "direct", port: s.Port, server: s.PID()}}
 	page := 0
 	var profiled []string
 	if o.profiles != "" {
@@ -89,7 +90,7 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 			return e
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()
-		t := target{name: front.name, port: p.port, pid: p.cmd.Process.Pid}
+		t := target{name: front.name, port: p.port, pid: p.cmd.Process.Pid, server: s.PID()}
 		if t.name == "observe" {
 			t.page = page
 		}
@@ -151,9 +152,9 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 		fmt.Printf("    %-8s / %-10s %.2f  [%.2f .. %.2f]\n", r[0], r[1], median(a)/median(b), slices.Min(rounds), slices.Max(rounds))
 	}
 	for _, t := range used {
-		fmt.Printf("    %-12s p50 %.2f ms, p99 %.2f ms; processor time %.1f us a transaction\n", t.name,
+		fmt.Printf("    %-12s p50 %.2f ms, p99 %.2f ms; processor time %.1f us a transaction, %.1f with client and server\n", t.name,
 			median(column(t.name, func(f figures) float64 { return f.p50 })), median(column(t.name, func(f figures) float64 { return f.p99 })),
-			median(column(t.name, func(f figures) float64 { return f.cpu })))
+			median(column(t.name, func(f figures) float64 { return f.cpu })), median(column(t.name, func(f figures) float64 { return f.all })))
 	}
 	return nil
 }
@@ -170,17 +171,16 @@ func (t target) measure(ctx context.Context, o options, w workload, clients int)
 		}
 		defer func() { err = errors.Join(err, g.Wait()) }()
 	}
-	var before, after time.Duration
-	if t.pid != 0 {
-		before, err = processorTime(t.pid)
-	}
+	before, err := processorTimes(t.pid, t.server)
 	if err == nil {
 		f, err = w.run(ctx, t.port, clients)
 	}
-	if err == nil && t.pid != 0 {
-		after, err = processorTime(t.pid)
+	if err != nil {
+		return f, err
 	}
-	f.cpu = float64((after - before).Microseconds()) / f.n
+	after, err := processorTimes(t.pid, t.server)
+	f.cpu = float64((after.proxy - before.proxy).Microseconds()) / f.n
+	f.all = float64((after.all - before.all).Microseconds()) / f.n
 	return f, err
 }
 

@@ -182,11 +182,11 @@ func changes(n *pg.Node) (names []string) {
 // reads reports whether the server reads statement i of the changed tree in the changed text.
 func reads(sql string, edits []rewrite.Edit, changed, original *pg.ParseResult, i int) bool {
 	if len(edits) == 0 {
-		return pgsyntax.Same(changed.Stmts[i].Stmt.ProtoReflect(), original.Stmts[i].Stmt.ProtoReflect())
+		return pgsyntax.Same(changed.Stmts[i].Stmt, original.Stmts[i].Stmt)
 	}
 	tree, err := pgsyntax.Parse(rewrite.Apply(sql, edits))
 	return err == nil && len(tree.Stmts) == len(changed.Stmts) &&
-		pgsyntax.Same(tree.Stmts[i].Stmt.ProtoReflect(), changed.Stmts[i].Stmt.ProtoReflect())
+		pgsyntax.Same(tree.Stmts[i].Stmt, changed.Stmts[i].Stmt)
 }
 
 func overlap(edits []rewrite.Edit) bool {

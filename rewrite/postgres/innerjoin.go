@@ -279,7 +279,7 @@ func (x *scene) span(n *pg.Node) (from, to int) {
 	for open := 0; first-open >= 0 && open <= maxOpen && (open == 0 || toks[first-open].Token == pgsyntax.TokenOpen); open++ {
 		from, to = int(toks[first-open].Start), conditionEnd(toks[first-open:])
 		tree, err := pgsyntax.Parse("SELECT WHERE " + x.sql[from:to])
-		if err == nil && len(tree.Stmts) == 1 && pgsyntax.Same(tree.Stmts[0].Stmt.GetSelectStmt().GetWhereClause().ProtoReflect(), n.ProtoReflect()) {
+		if err == nil && len(tree.Stmts) == 1 && pgsyntax.Same(tree.Stmts[0].Stmt.GetSelectStmt().GetWhereClause(), n) {
 			return from, to
 		}
 	}

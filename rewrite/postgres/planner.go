@@ -104,7 +104,7 @@ func proven(sent string, client *pg.ParseResult, list []*planner) bool {
 		if len(list[i].edits) > 0 && !list[i].strip(raw.Stmt) {
 			return false
 		}
-		if !pgsyntax.Same(raw.Stmt.ProtoReflect(), client.Stmts[i].Stmt.ProtoReflect()) {
+		if !pgsyntax.Same(raw.Stmt, client.Stmts[i].Stmt) {
 			return false
 		}
 	}

@@ -71,6 +71,8 @@ func BenchmarkScript(b *testing.B) {
 		{"update", "UPDATE account SET balance = balance + 1 WHERE id = %d;"},
 		{"insert", "INSERT INTO orders (id, account_id, amount, note) VALUES (%d, 1, 2.5, 'a note')"},
 		{"begin", "BEGIN -- %d"},
+		{"list", "SELECT balance FROM account WHERE id IN (%d" + strings.Repeat(", 5071", 9500) + ")"},
+		{"rows", "INSERT INTO orders (id, account_id, amount, note) VALUES (%d, 1, 2.5, 'a note')" + strings.Repeat(", (7, 1, 2.5, 'a note')", 2000)},
 	} {
 		b.Run(s.name+"/cached", func(b *testing.B) {
 			r := postgres.New(rewrite.CaptureAuto)

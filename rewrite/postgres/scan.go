@@ -539,7 +539,7 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bo
 		in.WithClause, s.WithClause = s.WithClause, nil
 	}
 	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, LimitOption: s.LimitOption, Op: s.Op}
-	if !pgsyntax.Same(s.ProtoReflect(), alone.ProtoReflect()) { // a clause of the client's slipped out of the subquery
+	if !pgsyntax.Same(s, alone) { // a clause of the client's slipped out of the subquery
 		return 0, false
 	}
 	n.Node = q.Subquery.Node

@@ -243,7 +243,7 @@ func (d *describer) prove(want *pg.SelectStmt, none bool) {
 	}
 	tree, err := pgsyntax.Parse(c.Query(""))
 	if !none && err == nil && len(tree.Stmts) == 1 {
-		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && pgsyntax.Same(got.ProtoReflect(), want.ProtoReflect()) {
+		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && pgsyntax.Same(got, want) {
 			return
 		}
 	}

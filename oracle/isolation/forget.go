@@ -168,7 +168,7 @@ func (c *Checker) release(v *version) {
 	if v.writer != nil && v.writer.gone {
 		if v.is == live && v.order > history.OrderInitial && v.row != nil {
 			c.places.put(v.hash(), v.order)
-			if at := hash(v.table.name, v.row.key, ""); c.gone.at(at) < v.order {
+			if at := v.row.hash(); c.gone.at(at) < v.order {
 				c.gone.put(at, v.order)
 			}
 		}
@@ -231,21 +231,21 @@ func replaced(c *Checker, v *version) {
 // for in the old one moves to the young one.
 type places struct {
 	limit   int
-	young   map[[2]uint64]uint64
-	old     map[[2]uint64]uint64
+	young   map[hash]uint64
+	old     map[hash]uint64
 	evicted bool // something is not remembered any more
 }
 
-func (p *places) put(h [2]uint64, n uint64) {
+func (p *places) put(h hash, n uint64) {
 	if p.young == nil || len(p.young) >= p.limit {
 		p.evicted = p.evicted || p.old != nil
-		p.old, p.young = p.young, map[[2]uint64]uint64{}
+		p.old, p.young = p.young, map[hash]uint64{}
 	}
 	p.young[h] = n
 }
 
 // at is what is remembered; 0 if nothing is.
-func (p *places) at(h [2]uint64) uint64 {
+func (p *places) at(h hash) uint64 {
 	if p.young == nil {
 		return 0
 	}
@@ -267,7 +267,7 @@ func older(c *Checker, v *version) {
 	}
 	stale := c.gone.at(v.hash()) != 0
 	if !stale && v.row != nil {
-		last := c.gone.at(hash(v.table.name, v.row.key, ""))
+		last := c.gone.at(v.row.hash())
 		stale = v.order > 0 && v.order < last || v.order == 0 && v.asOf > 0 && v.asOf <= last
 	}
 	if stale {
@@ -281,33 +281,43 @@ func Complete(c *Checker) bool {
 	return c.coverage.Stale == 0 && c.coverage.Forgotten == 0 && !c.unsure
 }
 
-func (v *version) hash() [2]uint64 {
+func (v *version) hash() hash {
 	if v.row == nil {
-		return hash(v.table.name, "", v.id)
+		return start.add(v.table.name).add(v.id)
 	}
-	return hash(v.table.name, v.row.key, v.id)
+	return v.row.named().add(v.id)
 }
 
-// hash is FNV-1a with 128 bits over table, key and version; without version, of the row.
-func hash(table, key, version string) [2]uint64 {
-	const primeLo = 0x13b // the prime is 2^88 + 0x13b
-	hi, lo := uint64(0x6c62272e07bb0142), uint64(0x62b821756295c58d)
-	add := func(s string) {
-		for i := 0; i <= len(s); i++ {
-			c := byte(0xff) // ends the string; not a byte of UTF-8
-			if i < len(s) {
-				c = s[i]
-			}
-			lo ^= uint64(c)
-			h, l := bits.Mul64(lo, primeLo)
-			h += lo<<24 + hi*primeLo
-			hi, lo = h, l
+// hash is that of the row: the one of a version without a name.
+func (r *row) hash() hash { return r.named().add("") }
+
+// named is the hash of table and key, with which those of the row's versions begin.
+func (r *row) named() hash {
+	if r.sum == (hash{}) {
+		if r.sum = start.add(r.table.name); r.key != "" {
+			r.sum = r.sum.add(r.key)
 		}
 	}
-	add(table)
-	if key != "" {
-		add(key)
+	return r.sum
+}
+
+// hash is FNV-1a with 128 bits over some strings.
+type hash [2]uint64
+
+var start = hash{0x6c62272e07bb0142, 0x62b821756295c58d}
+
+// add gives the hash of one string more.
+func (h hash) add(s string) hash {
+	hi, lo := h[0], h[1]
+	for i := 0; i <= len(s); i++ {
+		c := byte(0xff) // ends the string; not a byte of UTF-8
+		if i < len(s) {
+			c = s[i]
+		}
+		const primeLo = 0x13b // the prime is 2^88 + 0x13b
+		lo ^= uint64(c)
+		carry, l := bits.Mul64(lo, primeLo)
+		hi, lo = carry+lo<<24+hi*primeLo, l
 	}
-	add(version)
-	return [2]uint64{hi, lo}
+	return hash{hi, lo}
 }

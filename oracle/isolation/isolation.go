@@ -417,7 +417,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		}
 		tb := c.tableOf(a.Row.Table)
 		tb.seen++
-		t.apart(&c.coverage, a, tb, e.CurrentRead)
+		t.apart(&c.coverage, a, tb, e.CurrentRead, len(e.Accesses)-1-k)
 		t.grow(c, sizeOfAccess(a))
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,

@@ -65,7 +65,7 @@ func passAccesses(c *Checker, t *txn, e *history.Event) {
 				t.wrote = true
 				assigns(c, tb, t, e)
 			}
-			t.apart(&c.coverage, a, tb, e.CurrentRead)
+			t.apart(&c.coverage, a, tb, e.CurrentRead, len(e.Accesses)-1-i)
 		}
 	}
 }

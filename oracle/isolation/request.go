@@ -136,8 +136,9 @@ func (q *requests) columnsOf(t *txn, stmt int32, e *history.Event) *columns {
 }
 
 // apart remembers the rows that the session of t reads outside of transactions and requests, and counts those that it writes later. current says
-// that the server computes what is written from the current row: such a write loses nothing.
-func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool) {
+// that the server computes what is written from the current row: such a write loses nothing. more is how many accesses of the statement are to come:
+// a read that those behind it would push out is not remembered.
+func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool, more int) {
 	s := t.session
 	if a.Row.Key == "" || t.request != nil || t.mixed || a.Op.Writes() && current {
 		return
@@ -150,7 +151,7 @@ func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool) {
 		}
 		return
 	}
-	if !t.implicit || slices.Contains(s.apart.rows, row) {
+	if !t.implicit || more >= maxApart || slices.Contains(s.apart.rows, row) {
 		return
 	}
 	if len(s.apart.rows) == maxApart {

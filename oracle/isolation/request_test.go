@@ -120,12 +120,24 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// many are reads of the rows x0, x1 and so on by one statement.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "r x%d@0 ", i)
+	}
+	return b.String()
+}
+
 // TestApart: rows that a session reads outside of transactions and writes later are counted where no request is known.
 func TestApart(t *testing.T) {
 	for text, want := range map[string]int{
 		"s1 - r x@0; s1 - w x 0>1": 1,
 		"s1 - r x@0; s1 - r y@0; s1 - w x 0>1; s1 - w y 0>1; s1 - w y 1>2": 2,
 		"s1 - r x@0; s2 - w x 0>1": 0,
+		// The last 32 rows that a statement read are remembered.
+		"s1 - " + many(33) + "; s1 - w x1 0>1": 1,
+		"s1 - " + many(33) + "; s1 - w x0 0>1": 0,
 		// Checks, and then makes what it had not found.
 		`s1 - all b "(= number room 1)"; s1 - i b.a >1 image "room 1"; s1 - i b.c >1 image "room 1"`:                                 1,
 		`s1 - all b "(= number room 1)"; s1 - all b "(= number room 1)"; s1 - i b.a >1 image "room 1"; s1 - i b.c >1 image "room 1"`: 1,

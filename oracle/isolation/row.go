@@ -35,6 +35,7 @@ type row struct {
 	floats  []*version // only an upper bound (asOf) known, ascending by it
 	byID    map[string]*version
 	first   [1]*version // room for ordered: most rows have one version
+	sum     hash        // see named; zero until it is asked for
 
 	mark uint32 // epoch and index of the scratch record while a transaction is installed
 	rec  int32

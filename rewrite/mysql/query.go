@@ -376,7 +376,7 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 				if err != nil {
 					return out, err
 				}
-				if !slices.Contains(out[before:], a) || n > 64 {
+				if n > 64 || !holds(out[before:], &a) {
 					out = append(out, a)
 				}
 			}
@@ -387,6 +387,16 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 		}
 		return out, nil
 	}
+}
+
+// holds reports whether an access is in a list. Nearly all others differ in the row.
+func holds(list []history.Access, a *history.Access) bool {
+	for i := range list {
+		if list[i].Row.Key == a.Row.Key && list[i] == *a {
+			return true
+		}
+	}
+	return false
 }
 
 // listEnd gives the offset behind the select list of the SELECT at token i that has a FROM clause.

@@ -234,7 +234,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		x.plan.Text, x.prepared = sql[span.At:span.End], single
 		node := unqualified(raw.Stmt)
 		x.understand(node)
-		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt))
+		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt) || asksElsewhere(raw.Stmt, tree))
 		if x.plan.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) {
 			x.plan.Changes = confined(raw.Stmt)
 		}

@@ -129,6 +129,33 @@ func asksItself(m proto.Message) bool {
 	return found
 }
 
+// asksElsewhere reports whether a statement of a script executes what may ask for the script's text, and stands in no statement of the script: a statement
+// that was prepared, a cursor, or code in a string.
+func asksElsewhere(m proto.Message, script *pg.ParseResult) bool {
+	found := false
+	pgsyntax.Walk(m, func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.ExecuteStmt:
+			found = true
+		case *pg.FetchStmt:
+			found = found || !slices.ContainsFunc(script.Stmts, func(raw *pg.RawStmt) bool {
+				return raw.Stmt.GetDeclareCursorStmt().GetPortalname() == n.Portalname
+			})
+		case *pg.DoStmt, *pg.CreateFunctionStmt:
+			pgsyntax.Walk(m, func(m proto.Message) bool {
+				if code, ok := m.(*pg.String); ok {
+					for name := range asking {
+						found = found || strings.Contains(strings.ToLower(code.Sval), name)
+					}
+				}
+				return !found
+			})
+		}
+		return !found
+	})
+	return found
+}
+
 func (x *scene) function(name string) rewrite.FunctionKind {
 	return x.catalog.Function(name)
 }

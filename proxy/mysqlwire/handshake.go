@@ -90,6 +90,7 @@ func (h *handshake) relayLogin(ctx context.Context, drop uint64) error {
 	if err != nil {
 		return h.badClient(err, "login")
 	}
+	h.ps.AwaitsClient(false) // the server has its time, too
 	if f.seq != 1 {
 		return h.badClient(errSequence{f.seq, 1}, "login")
 	}
@@ -128,7 +129,6 @@ func (h *handshake) relayLogin(ctx context.Context, drop uint64) error {
 	}
 	h.caps = l.caps & h.greeting.caps &^ drop
 	h.user, h.database, h.program = l.user, l.database, l.program
-	h.ps.AwaitsClient(false)
 	return h.server.put(f.seq+h.shift, b)
 }
 
@@ -153,6 +153,8 @@ func (h *handshake) startTLS(ctx context.Context, f frame, request []byte, drop 
 		return f, nil, h.fail(f.seq+1, errorUnreachable("no certificate"), err)
 	}
 	h.ps.BeforeTLS(h.client.nc)
+	h.ps.AwaitsClient(true)
+	defer h.ps.AwaitsClient(false)
 	tc := tls.Server(h.client.handOver(), cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		return f, nil, fmt.Errorf("TLS with the client: %w", err)

@@ -32,7 +32,6 @@ const (
 // authenticate relays the startup message and the authentication until the first ReadyForQuery was relayed. It returns
 // false if the server refused the client.
 func (s *session) authenticate() (bool, error) {
-	s.AwaitsClient(false)
 	if err := s.dial(); err != nil {
 		s.fatal(s.unreachable(err))
 		return false, err

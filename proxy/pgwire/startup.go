@@ -56,8 +56,8 @@ func parseStartup(raw []byte) startupMessage {
 
 // begin speaks with both sides until the client is authenticated. It returns false if that was all there was to do.
 func (s *session) begin() (bool, error) {
-	s.AwaitsClient(true)
 	for asked := 0; ; asked++ {
+		s.AwaitsClient(true)
 		var first [8]byte
 		if _, err := io.ReadFull(s.client, first[:1]); err != nil {
 			return false, &sideError{client, "read from", err}
@@ -78,9 +78,9 @@ func (s *session) begin() (bool, error) {
 		if _, err := io.ReadFull(s.client, raw[8:]); err != nil {
 			return false, &sideError{client, "read from", err}
 		}
+		s.AwaitsClient(false) // the server has its time, too, for TLS among others
 		switch {
 		case code == codeCancel:
-			s.AwaitsClient(false)
 			return false, s.cancel(raw)
 		case (code == codeSSL || code == codeGSS) && (asked >= 2 || s.clientTLS != nil):
 			s.fatal(&pgproto3.ErrorResponse{Code: "08P01", Message: "encryption was negotiated already"})
@@ -242,6 +242,7 @@ func (s *session) acceptTLS() error {
 		return err
 	}
 	conn := tls.Server(s.BeforeTLS(s.client), config)
+	s.AwaitsClient(true)
 	if err := conn.HandshakeContext(s.ctx); err != nil {
 		return fmt.Errorf("TLS with client: %w", err)
 	}

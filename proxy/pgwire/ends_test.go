@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,5 +146,55 @@ func TestServerEndsBeforeTurn(t *testing.T) {
 	}
 	if got := strings.Join(w.until('Z', 1), "\n"); !strings.Contains(got, "57P01") || !strings.HasSuffix(got, "EOF") {
 		t.Errorf("got %s; want 57P01 and the end", got)
+	}
+}
+
+// ticketGate lets the first statements pass, and holds back what comes behind them.
+type ticketGate struct {
+	closedGate
+	tickets *atomic.Int64
+}
+
+func (g ticketGate) Enter(ctx context.Context, s *proxy.Session, text string) error {
+	if g.tickets.Add(-1) >= 0 {
+		return nil
+	}
+	return g.closedGate.Enter(ctx, s, text)
+}
+
+// TestClientEndsBeforeTurn lets a client hang up while its transaction waits for its turn: the wait ends, and the server releases the locks. A client that
+// stays waits on, whatever it has sent meanwhile.
+func TestClientEndsBeforeTurn(t *testing.T) {
+	srv := testserver.Postgres(t)
+	for name, config := range map[string]proxy.Config{"plain": {}, "TLS to the server": {UpstreamTLS: proxy.UpstreamTLS{Mode: proxy.Require}}} {
+		t.Run(name, func(t *testing.T) {
+			db := srv.Database(t).As(testserver.AppTrust)
+			db.Exec(t, "CREATE TABLE t (k int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1)")
+			gate := ticketGate{closedGate{make(chan struct{}, 2), make(chan struct{}, 2)}, new(atomic.Int64)}
+			gate.tickets.Store(2)
+			config.Upstream, config.Mode, config.Gate = upstream(srv), proxy.Control, gate
+			addr := start(t, config, observer(&events{})).addr.String()
+			stays := dialWire(t, addr, db.User, db.Name)
+			stays.send('Q', "SELECT 1\x00")
+			stays.until('Z', 1)
+			leaves := dialWire(t, addr, db.User, db.Name)
+			leaves.send('Q', "BEGIN; UPDATE t SET v = 2\x00")
+			leaves.until('Z', 1)
+			stays.send('Q', "UPDATE t SET v = v + 10\x00")
+			stays.send('Q', "SELECT 2\x00")
+			leaves.send('Q', "COMMIT\x00")
+			<-gate.waits
+			<-gate.waits
+			leaves.conn.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, err := db.Postgres(t).Exec(ctx, "UPDATE t SET v = v + 100"); err != nil {
+				t.Fatalf("the lock is still held: %v", err)
+			}
+			<-gate.ended
+			if len(gate.ended) > 0 {
+				t.Error("the wait of the client that stays has ended")
+			}
+		})
 	}
 }

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"sync"
+	"time"
 
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // gateText is how much of a statement's text a gate gets, in bytes.
@@ -49,11 +54,41 @@ func (c *clientHalf) enter(ctx context.Context, f frame) error {
 	}
 	c.pipeline.sending.park(true)
 	defer c.pipeline.sending.park(false)
-	if err := gate.Enter(ctx, c.session.Session, text); err != nil {
+	entering, stop := untilHangUp(ctx, c.session.Client)
+	err = gate.Enter(entering, c.session.Session, text)
+	left := entering.Err() != nil && ctx.Err() == nil
+	stop()
+	switch {
+	case left:
+		return &sideError{client, "read from", io.EOF}
+	case err != nil:
 		return fmt.Errorf("wait for the statement's turn: %w", err)
 	}
 	c.pipeline.beginTurn()
 	return nil
+}
+
+// untilHangUp gives a context that ends also when the client has ended its side of the connection, whatever it has sent before: its transaction must not
+// hold its locks until its turn comes.
+func untilHangUp(ctx context.Context, conn net.Conn) (context.Context, func()) {
+	entering, cancel := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	if socket := relay.RawOf(conn); socket != nil {
+		watcher.Go(func() {
+			if socket.Read(relay.Ended) == nil {
+				cancel()
+			}
+		})
+	}
+	return entering, func() {
+		_ = conn.SetReadDeadline(past)
+		watcher.Wait()
+		cancel()
+		_ = conn.SetReadDeadline(time.Time{})
+		if ctx.Err() != nil { // the deadline that ends the session may just have been taken away
+			_ = conn.SetReadDeadline(past)
+		}
+	}
 }
 
 // gateText is what a message asks for, for people: the statement, as far as it is known.

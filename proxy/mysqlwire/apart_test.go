@@ -1,6 +1,7 @@
 package mysqlwire_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,30 @@ func TestParsedApart(t *testing.T) {
 		}
 		if len(got[head]) != n || got[head][0].Op != op {
 			t.Errorf("%s: got %+v, want %d of %s", head, got[head], n, op)
+		}
+	}
+}
+
+// TestLongDataWarnings sends long data for a statement whose other form is prepared for that: it has no answer, and the warnings stay those of the statement before.
+func TestLongDataWarnings(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("TiDB's answer to COM_PING counts no warnings")
+	}
+	q := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
+	long, remove := act{cmd: mysql.COM_STMT_SEND_LONG_DATA, text: "2"}, act{cmd: mysql.COM_STMT_PREPARE, text: "DELETE FROM t WHERE x <> ?"}
+	ways, at := allWays(t)
+	for name, acts := range map[string][]act{
+		"none":                 {remove, long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS(), ROW_COUNT()")},
+		"of a query before":    {remove, q("SELECT CAST('x' AS SIGNED), id FROM t"), long, q("SHOW WARNINGS"), q("SELECT @@warning_count"), q("SELECT x FROM t"), q("SHOW WARNINGS")},
+		"the counts of one":    {remove, q("SELECT id FROM t"), long, q("SELECT FOUND_ROWS(), ROW_COUNT()")},
+		"without a form again": {remove, long, {cmd: mysql.COM_STMT_EXECUTE, params: []any{"2"}}, q("SELECT CAST('x' AS SIGNED), id FROM t"), long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS()")},
+	} {
+		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)
+		want := at(0, baseCaps, acts)
+		for way := 1; way < len(ways); way++ {
+			if got := at(way, baseCaps, acts); !slices.Equal(want, got) {
+				t.Errorf("%s, %s:\n%s", name, ways[way].name, story(acts, want, got, true))
+			}
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *preparedStatements) execute(f frame) error {
 			return err
 		}
 	}
-	fm, refused, err := s.choose(p)
+	fm, refused, err := s.choose(p, false)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *preparedStatements) close(p *prepared, head []byte) error {
 func (s *preparedStatements) relayLongData(p *prepared, f frame, head []byte) (err error) {
 	o := s.o
 	if !p.longData {
-		if _, _, err := s.choose(p); err != nil {
+		if _, _, err := s.choose(p, true); err != nil {
 			return err
 		}
 		p.longData = true

@@ -88,6 +88,21 @@ func (s *preparedStatements) prepareForm(fm *form) (refused *history.ServerError
 	return refused, err
 }
 
+// prepareAside is prepareForm for a command that has no answer: what the server warns of our text is not in its list behind it, which was empty.
+func (s *preparedStatements) prepareAside(fm *form) (refused *history.ServerError, err error) {
+	o := s.o
+	if refused, err = s.prepareForm(fm); err != nil || refused != nil || fm.plan.ParsedApart == 0 {
+		return refused, err
+	}
+	if err := o.counts.save(&o.link); err != nil {
+		return nil, err
+	}
+	if err := o.forgetWarnings(); err != nil {
+		return nil, err
+	}
+	return nil, o.restoreChanged()
+}
+
 // prepareIn is prepareForm in the database in which the server resolves the client's statement, even if the session has another one now.
 func (s *preparedStatements) prepareIn(database string, fm *form) (refused *history.ServerError, err error) {
 	now := s.o.settings.env.Database
@@ -122,8 +137,9 @@ func (s *preparedStatements) addForm(p *prepared, fm *form) error {
 }
 
 // choose picks the form to be executed with the settings and tables as they are now, and prepares it if it is new. refused is the server's
-// error if the client's text is wrong now, because tables were changed.
-func (s *preparedStatements) choose(p *prepared) (fm *form, refused *history.ServerError, err error) {
+// error if the client's text is wrong now, because tables were changed. aside says that it is chosen for a command without an answer, behind which the
+// client can still ask for the warnings of the statement before.
+func (s *preparedStatements) choose(p *prepared, aside bool) (fm *form, refused *history.ServerError, err error) {
 	o := s.o
 	now := o.settings.current()
 	now.Database = p.forms[0].session.Database // names were resolved when it was prepared
@@ -144,12 +160,18 @@ func (s *preparedStatements) choose(p *prepared) (fm *form, refused *history.Ser
 	if o.settings.env.Database != now.Database { // they would be resolved otherwise now
 		return p.used, nil, nil
 	}
-	refused, err = s.prepareForm(want)
+	prepare := s.prepareForm
+	if aside {
+		if prepare = s.prepareAside; o.warnings.server > 0 {
+			return p.used, nil, nil
+		}
+	}
+	refused, err = prepare(want)
 	if err == nil && refused != nil && changed { // as the server prepares the client's text again
 		uses := want.uses
 		want = s.clientsForm(p.sql, want.plan)
 		want.uses = uses
-		refused, err = s.prepareForm(want)
+		refused, err = prepare(want)
 	}
 	if err != nil || refused != nil {
 		if !changed {

@@ -89,7 +89,12 @@ func (l *warningList) firstError(server *link, counts *rowCounts) error {
 	if err := counts.save(server); err != nil {
 		return err
 	}
-	_, _, err = server.ownRows("SELECT 1 FROM (SELECT 1) wc_d") // a query of a table clears the server's list
+	return server.forgetWarnings()
+}
+
+// forgetWarnings clears the server's list, as a query of a table does.
+func (l *link) forgetWarnings() error {
+	_, _, err := l.ownRows("SELECT 1 FROM (SELECT 1) wc_d")
 	return err
 }
 

@@ -133,7 +133,7 @@ func (a *attacker) stallTLS(ask string) {
 
 // common are the deeds that both protocols have.
 func (h hostile) common() []deed {
-	return slices.Concat(h.connections(), h.texts(), h.statements(), h.crowds())
+	return slices.Concat(h.connections(), h.texts(), h.statements(), h.crowds(), h.odd())
 }
 
 // crowds are deeds of many sessions each, of which one alone would do no harm.

@@ -81,7 +81,7 @@ func hostilePostgres() hostile {
 	query := func(sql string) string { return frame('Q', sql+"\x00") }
 	parse, bind, execute, sync := frame('P', "\x00SELECT 1\x00\x00\x00"), frame('B', strings.Repeat("\x00", 8)), frame('E', strings.Repeat("\x00", 5)), frame('S', "")
 	return hostile{
-		scheme: "postgres", sleep: "pg_sleep(4)", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: append(postgresDeeds(frame, query), postgresStatements(query)...),
+		scheme: "postgres", sleep: "pg_sleep(4)", table: "pgbench_branches", key: "bid", value: "bbalance", big: "pgbench_accounts", deeds: slices.Concat(postgresDeeds(frame, query), postgresStatements(query), oddPostgres(frame, query)),
 		setting: func(i int) string { return fmt.Sprintf("SET application_name = 'a%d'", i) },
 		waits: []string{"SELECT pid, state, wait_event_type, wait_event, xact_start, query_start, pg_blocking_pids(pid), left(query, 200) FROM pg_stat_activity ORDER BY xact_start",
 			"SELECT pid, locktype, relation::regclass, transactionid, mode, granted FROM pg_locks ORDER BY pid"},
@@ -120,7 +120,7 @@ func hostileMariaDB() hostile {
 	}
 	const query, prepare, execute, long, reset, ping = 3, 0x16, 0x17, 0x18, 0x1a, 0x0e
 	return hostile{
-		scheme: "mariadb", sleep: "SLEEP(4)", table: "sbtest.sbtest1", key: "id", value: "k", big: "sbtest.sbtest2", deeds: mariadbDeeds(frame),
+		scheme: "mariadb", sleep: "SLEEP(4)", table: "sbtest.sbtest1", key: "id", value: "k", big: "sbtest.sbtest2", deeds: append(mariadbDeeds(frame), oddMariaDB(frame)...),
 		setting: func(i int) string {
 			return fmt.Sprintf("SET @v%d = %d, lock_wait_timeout = %d", i%100_000, i, i%1000+1)
 		},

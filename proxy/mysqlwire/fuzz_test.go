@@ -45,6 +45,9 @@ func (a act) String() string {
 // slots is how many prepared statements a random session has.
 const slots = 3
 
+// otherClient is the slot of what another client does.
+const otherClient = -1
+
 // randomActs makes a session.
 func randomActs(g *dice, n int) (acts []act) {
 	for _, sql := range fuzzSetup() {
@@ -94,6 +97,9 @@ func randomActs(g *dice, n int) (acts []act) {
 		if a.cmd != mysql.COM_QUERY && g.chance(2) {
 			a.cut = 1 + g.IntN(4)
 		}
+		if a.cmd == mysql.COM_FIELD_LIST {
+			a.cut = 0 // MariaDB reads on in what it has of earlier commands
+		}
 		acts = append(acts, a)
 	}
 	for _, sql := range []string{"ROLLBACK", "USE DBNAME", "SELECT * FROM t0 ORDER BY id", "SELECT * FROM t1 ORDER BY id", "SELECT * FROM t2 ORDER BY k, n", "SELECT * FROM t3 ORDER BY x, y, z", "SHOW TABLES"} {
@@ -132,6 +138,13 @@ func play(t *testing.T, d testserver.Database, caps uint64, acts []act) (out []s
 	p.c.query("SELECT 1") // FOUND_ROWS() of a new connection is what the server's thread has left of the one before
 	queried := true
 	for _, a := range acts {
+		if a.slot == otherClient {
+			other := dialRaw(t, d, baseCaps)
+			other.query("SET lock_wait_timeout = 1") // the session may have locked the table
+			other.query(a.text)
+			other.conn.Close()
+			continue
+		}
 		answer := p.do(a)
 		if !queried && strings.Contains(a.text, "FOUND_ROWS()") { // what it says behind other statements than queries is documented nowhere
 			answer = "FOUND_ROWS() of no query"
@@ -360,7 +373,7 @@ func TestNewColumns(t *testing.T) {
 func TestAlike(t *testing.T) {
 	ways, at := allWays(t)
 	until := time.Now().Add(*alikeFor)
-	noise, planned, played := 0, 0, 0
+	noise, planned, renewed, played := 0, 0, 0, 0
 	for seed := *alikeSeed; time.Now().Before(until) || *alikeFor == 0 && seed < *alikeSeed+uint64(*alikeRuns); seed++ {
 		played++
 		caps := alikeCaps(seed)
@@ -411,10 +424,26 @@ func TestAlike(t *testing.T) {
 				planned++ // the server itself answers so where tables have two more columns
 				continue
 			}
+			if slices.ContainsFunc(looked(short, len(begin)), func(list []act) bool { return slices.Equal(at(0, caps, list), through) }) {
+				renewed++ // the server itself answers so where another client has looked at a table meanwhile
+				continue
+			}
 			t.Errorf("-alike-seed %d, capabilities %#x, %s:\n%s", seed, caps, ways[way].name, story(short, direct, through, false))
 		}
 	}
-	t.Logf("%d sessions; %d were not the same directly, %d differ by the plan of a wider table", played, noise, planned)
+	t.Logf("%d sessions; %d were not the same directly, %d differ by the plan of a wider table, %d by statistics that the server renews", played, noise, planned, renewed)
+}
+
+// looked gives the session in all forms in which another client opens a table that was changed more often at a time than anybody before, once, behind
+// the beginning: MariaDB then renews the statistics of its indexes, which all plans share.
+func looked(acts []act, begin int) (lists [][]act) {
+	for _, table := range fuzzTables {
+		for i := begin; i < len(acts); i++ {
+			look := act{cmd: mysql.COM_QUERY, slot: otherClient, text: fmt.Sprintf("SELECT 1 FROM %s a, %[1]s b, %[1]s c, %[1]s d, %[1]s e, %[1]s f LIMIT 0", table.name)}
+			lists = append(lists, slices.Insert(slices.Clone(acts), i, look))
+		}
+	}
+	return lists
 }
 
 // widened adds the hidden columns to the tables that the session begins with, as the proxy does. marks are the acts that do it.

@@ -23,8 +23,10 @@ type Coverage struct {
 	Mistaken   int    `json:"mistaken,omitempty"`
 	Mistake    string `json:"mistake,omitempty"`
 	Predicates int    `json:"predicates"` // statements whose predicate reads were evaluated in full
-	// Unread counts the statements whose predicate reads were not evaluated, or only in part, by reason.
+	// Unread counts the statements whose predicate reads were not evaluated, or only in part, by reason. Of Partly of them, one of several
+	// predicate reads was evaluated in full.
 	Unread map[string]int `json:"unread,omitempty"`
+	Partly int            `json:"partly,omitempty"`
 	// Blind counts changes of rows whose values were not captured, in tables that predicates read; Unsettled the pairs of a predicate
 	// read and a change in which it is not certain whether the one could see the other.
 	Blind     int `json:"blind,omitempty"`
@@ -164,8 +166,16 @@ func (v Coverage) String() string {
 
 // Caution says where an anomaly may hide although nothing was found; empty: nowhere that is known.
 func (v Coverage) Caution() string {
-	if n := v.Unevaluated(); n > 0 {
-		return prose.Count(n, "statement") + " chose rows by a condition that could not be judged: double bookings hide there"
+	say := func(n int, what string) string {
+		return prose.Count(n, "statement") + " chose rows by a condition " + what + " could not be judged: double bookings hide there"
+	}
+	switch n := v.Unevaluated() - v.Partly; {
+	case n > 0 && v.Partly > 0:
+		return say(n, "that") + fmt.Sprintf("; of %d more a part was judged", v.Partly)
+	case n > 0:
+		return say(n, "that")
+	case v.Partly > 0:
+		return say(v.Partly, "of which a part")
 	}
 	return ""
 }
@@ -183,6 +193,9 @@ func (v Coverage) predicates(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "; the predicates of %d of %s were evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
+	if v.Partly > 0 {
+		fmt.Fprintf(b, ", and a part of those of %d", v.Partly)
+	}
 	if n := len(why) - maxReasons; n > 0 {
 		why = append(why[:maxReasons], prose.Count(n, "more reason"))
 	}
@@ -241,6 +254,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.FailedExact -= before.FailedExact
 	v.MistakenExact -= before.MistakenExact
 	v.Predicates -= before.Predicates
+	v.Partly -= before.Partly
 	v.Unread = maps.Clone(v.Unread)
 	for why, n := range before.Unread {
 		v.Unread[why] -= n

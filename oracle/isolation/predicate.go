@@ -124,6 +124,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	if why == "" && len(e.Reads) == 0 {
 		why = "the condition was not recorded"
 	}
+	part := 0
 	for k := range e.Reads {
 		r := &e.Reads[k]
 		where, err := condition.Parse(r.Where)
@@ -131,7 +132,9 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 			why = err.Error()
 			continue
 		}
-		if list := where.Reasons(); len(list) > 0 && why == "" {
+		if list := where.Reasons(); len(list) == 0 {
+			part = 1
+		} else if why == "" {
 			why = list[0]
 		}
 		interval, _ := where.Interval()
@@ -139,6 +142,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	}
 	if why != "" {
 		c.coverage.unread(why)
+		c.coverage.Partly += part
 	} else {
 		c.coverage.Predicates++
 	}

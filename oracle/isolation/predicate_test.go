@@ -75,6 +75,23 @@ func TestPredicateWords(t *testing.T) {
 	if got := c.Coverage().Caution(); got != "1 statement chose rows by a condition that could not be judged: double bookings hide there" {
 		t.Error(got)
 	}
+	text := two + `t1 all booking "(= number room 1)"; t1 commit`
+	read := parse(t, text)
+	for i := range read {
+		if len(read[i].Reads) > 0 {
+			read[i].Unread = "it reads several tables or a subquery"
+		}
+	}
+	_, c = run(Options{}, read)
+	if got := c.Coverage().String(); !strings.HasSuffix(got, "; the predicates of 0 of 1 statement were evaluated, and a part of those of 1; not evaluated: it reads several tables or a subquery (1); 1 transaction not ended") {
+		t.Error(got)
+	}
+	if got := c.Coverage().Caution(); got != "1 statement chose rows by a condition of which a part could not be judged: double bookings hide there" {
+		t.Error(got)
+	}
+	if got := (Coverage{Unread: map[string]int{"x": 3}, Partly: 1}).Caution(); got != "2 statements chose rows by a condition that could not be judged: double bookings hide there; of 1 more a part was judged" {
+		t.Error(got)
+	}
 	if got := (Coverage{Predicates: 3}).Caution(); got != "" {
 		t.Error(got)
 	}

@@ -225,14 +225,14 @@ func (j *joining) asks() string {
 }
 
 // apart reports whether the conditions of one table cannot make those of another one impossible: of the columns that join tables, which are all of one type, one
-// at most has other conditions. Else the server might see that there is no row, and the transaction take no view of the database (rewrite.Ask.Looks), where a list
+// at most has other conditions, and none if they are integers of several types, as no INT is 5000000000. Else the server might see that there is no row, and the transaction take no view of the database (rewrite.Ask.Looks), where a list
 // would take one.
 func (j *joining) apart() bool {
 	type column struct {
 		table int
 		name  string
 	}
-	bound, tied := map[column]bool{}, map[column]bool{}
+	bound, tied, several := map[column]bool{}, map[column]bool{}, false
 	for i := range j.tables {
 		for _, e := range j.tables[i].own {
 			for _, c := range walk(e).columns {
@@ -242,7 +242,7 @@ func (j *joining) apart() bool {
 	}
 	for _, t := range j.ties {
 		a, b := j.tables[t.Table[0]].column(t.Column[0]), j.tables[t.Table[1]].column(t.Column[1])
-		if a.Type != b.Type {
+		if several = several || a.Type != b.Type; several && !(integer(a) && integer(b)) {
 			return false
 		}
 		for k := range t.Table {
@@ -251,7 +251,7 @@ func (j *joining) apart() bool {
 			}
 		}
 	}
-	return len(tied) <= 1
+	return len(tied) == 0 || len(tied) == 1 && !several
 }
 
 // tied gives the conditions on the columns of table i that tie it to others.

@@ -412,6 +412,8 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 		}
 		if c, ok := a.cased(op, left, right); ok {
 			return c
+		} else if c, ok := a.cased(op, right, left); ok {
+			return c
 		}
 		if x, y := a.constant(left), a.constant(right); x != nil && y != nil && op == "=" {
 			return condition.Constants(x, y)

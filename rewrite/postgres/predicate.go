@@ -362,7 +362,9 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		}
 	}
 	if of.kind == "" {
-		if c, ok := a.cased(e); ok {
+		if c, ok := a.cased(e, e.Lexpr, e.Rexpr); ok {
+			return c
+		} else if c, ok := a.cased(e, e.Rexpr, e.Lexpr); ok {
 			return c
 		}
 		if v, w := a.constant(e.Lexpr), a.constant(e.Rexpr); v != nil && w != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
@@ -439,9 +441,9 @@ func (a *asker) remainder(left, right *pg.Node) (c condition.Condition, ok bool)
 }
 
 // cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
-func (a *asker) cased(e *pg.A_Expr) (c condition.Condition, ok bool) {
+func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)
-	fn, arg := caseOf(a.scene, e.Lexpr)
+	fn, arg := caseOf(a.scene, left)
 	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
 		return c, false
 	}
@@ -452,7 +454,6 @@ func (a *asker) cased(e *pg.A_Expr) (c condition.Condition, ok bool) {
 	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
 		return c, false
 	}
-	right := e.Rexpr
 	if other, of := caseOf(a.scene, right); other == fn {
 		fn, right = "alike", of
 	}

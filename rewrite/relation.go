@@ -38,17 +38,19 @@ func (n RelationName) String() string { return n.Schema + "." + n.Name }
 // Relation is a table, view or the like.
 type Relation struct {
 	RelationName
-	Kind         string // "table", "partitioned", "view", "matview", "foreign", "sequence", "other"
-	OID          uint32 // PostgreSQL
-	Columns      []Attribute
-	Key          []string   // primary key columns in order; empty if there is none
-	Indexes      [][]string // columns of each secondary index; an expression index has "" for the expression
-	Unique       [][]string // columns of each unique index or constraint, the primary key included
-	Excludes     bool       // PostgreSQL: other unique indexes (of a part of the rows, of expressions) or exclusion constraints
-	HasTriggers  bool       // row triggers of the user's
-	HasRules     bool       // PostgreSQL rewrite rules
-	ColumnGrants bool       // there are column privileges, so selecting a further column may be refused
-	Instrumented bool       // has the hidden columns
+	Kind    string // "table", "partitioned", "view", "matview", "foreign", "sequence", "other"
+	OID     uint32 // PostgreSQL
+	Columns []Attribute
+	Key     []string   // primary key columns in order; empty if there is none
+	Indexes [][]string // columns of each secondary index; an expression index has "" for the expression
+	Unique  [][]string // columns of each unique index or constraint, the primary key included
+	// Excludes says that more than Unique can be in the way of a new row: other unique indexes (of a part of the rows, of expressions, of prefixes) or exclusion
+	// constraints; or what makes INSERT IGNORE pass over it (MySQL family: CHECK, foreign keys).
+	Excludes     bool
+	HasTriggers  bool // row triggers of the user's
+	HasRules     bool // PostgreSQL rewrite rules
+	ColumnGrants bool // there are column privileges, so selecting a further column may be refused
+	Instrumented bool // has the hidden columns
 	// Named are the columns of each index, the primary key included, by its name (MySQL family).
 	Named    map[string][]string
 	Readable bool // the session's user may SELECT from the whole table
@@ -148,4 +150,22 @@ type Attribute struct {
 	Touched   bool   // ON UPDATE CURRENT_TIMESTAMP
 	Required  bool   // MySQL family: NOT NULL
 	Collation string // MySQL family
+}
+
+// Arbiter gives the columns of the only key by which a row can be in the way of a new one, of which some columns are given; none if that is not certain. A
+// primary key of one column that is left to its default is taken for a new one.
+func (r *Relation) Arbiter(given func(column string) bool) (key []string) {
+	if r.Excludes {
+		return nil
+	}
+	for _, u := range r.Unique {
+		if len(u) == 1 && slices.Equal(u, r.Key) && !given(u[0]) {
+			continue
+		}
+		if key != nil {
+			return nil
+		}
+		key = u
+	}
+	return key
 }

@@ -37,7 +37,7 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 			}
 		}
 		for i := range ev.Reads {
-			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact
+			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact && !ev.Reads[i].Met
 		}
 	}
 	for _, l := range t.pending {

@@ -106,7 +106,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 				found++
 			}
 		}
-		if a.Pinned && (found > 0 && !a.Met || p.Log) { // what it found may come later
+		if a.Pinned && !a.Met && (found > 0 || p.Log) { // what it found may come later
 			continue
 		}
 		a = settled(a)
@@ -138,13 +138,17 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 }
 
 // inserted says whether an INSERT that looked for a row in its way has inserted its own: of a part of WITH, which has a table for itself, what it
-// wrote tells, and of several rows their images.
+// wrote tells, and of several rows, of which it inserted some, their images. On products that take the values in another form (Ask.Relation), it is sure
+// only of those that the columns have as they are.
 func (r *Running) inserted(a *rewrite.Ask) (was condition.Truth) {
 	was = condition.False
-	if !a.Within && !r.Plan().Met {
-		if r.decoded > 0 {
-			was = condition.True
-		}
+	switch some := r.decoded > 0 && r.decoded != r.Plan().Rows; {
+	case a.Within:
+	case r.decoded > 0 && !(r.Plan().Met && some):
+		return condition.True
+	case a.Relation != nil && (some || !settled(a).Looks()):
+		return condition.Unsure
+	case !some:
 		return was
 	}
 	for _, w := range r.accesses {

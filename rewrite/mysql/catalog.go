@@ -13,15 +13,16 @@ const userSchemas = " NOT IN ('information_schema','performance_schema','mysql',
 
 // The parts of the questions for the catalog. Each row is a kind, a schema, a table and up to four more texts.
 const (
-	serverPart    = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
-	tablePart     = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),IFNULL(CREATE_OPTIONS,''),'' FROM information_schema.TABLES WHERE "
-	columnPart    = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
-	viewPart      = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
-	indexPart     = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
-	triggerPart   = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
-	privilegePart = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
-	parentPart    = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
-	functionPart  = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
+	serverPart     = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
+	tablePart      = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),IFNULL(CREATE_OPTIONS,''),'' FROM information_schema.TABLES WHERE "
+	columnPart     = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
+	viewPart       = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
+	indexPart      = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CONCAT(NON_UNIQUE,IF(SUB_PART IS NULL,'','p')),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
+	triggerPart    = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
+	constraintPart = " UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
+	privilegePart  = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
+	parentPart     = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
+	functionPart   = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
 	// noLimit is a LIMIT of its own, as the client may have set sql_select_limit: half a catalog would be wrong.
 	noLimit = " LIMIT 18446744073709551615"
 )
@@ -35,7 +36,7 @@ func SmallQuery(n int) string {
 func CatalogQuery() string {
 	const schema = "TABLE_SCHEMA" + userSchemas
 	return serverPart + tablePart + schema + columnPart + schema + viewPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
-		parentPart + functionPart + privilegePart + schema + noLimit
+		parentPart + functionPart + privilegePart + schema + constraintPart + schema + noLimit
 }
 
 // NamesQuery is a CatalogQuery for some names. MariaDB finds a table's part by the table's name only where both names are compared with
@@ -53,7 +54,7 @@ func NamesQuery(names []rewrite.Name) string {
 		default:
 			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
 			b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
-				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table)
+				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table)
 		}
 	}
 	if len(functions) > 0 {
@@ -104,7 +105,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (rewrite.Server, map[rew
 			return l.server, nil, fmt.Errorf("a catalog row has %d columns", len(r))
 		}
 	}
-	for _, kind := range []string{"V", "T", "C", "W", "I", "G", "R", "F", "P"} { // tables before what belongs to them
+	for _, kind := range []string{"V", "T", "C", "W", "I", "G", "R", "F", "P", "K"} { // tables before what belongs to them
 		for _, r := range rows {
 			if r[0] != kind {
 				continue
@@ -217,9 +218,10 @@ func (l *loader) row(r []string) error {
 		}
 		ix := l.indexes[rel][r[3]]
 		if ix == nil {
-			ix = &index{unique: r[5] == "0"}
+			ix = &index{unique: r[5][:1] == "0"}
 			l.indexes[rel][r[3]] = ix
 		}
+		rel.Excludes = rel.Excludes || r[5] == "0p" // of a prefix
 		ix.columns = append(ix.columns, placed[string]{place, r[4]})
 	case "W":
 		rel.Definition = r[3]
@@ -227,6 +229,8 @@ func (l *loader) row(r []string) error {
 		rel.HasTriggers = true
 	case "P":
 		rel.ColumnGrants = true
+	case "K":
+		rel.Excludes = true
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func (s *planner) insert(n *ast.InsertStmt) {
 	case n.IsReplace:
 		s.partial(replaced)
 	case n.IgnoreErr && len(n.OnDuplicate) == 0:
+		s.plan.Met = met(s, n, &src)
 		s.partial(ignored)
 	}
 	if n.IsReplace && s.parent(&src) != nil || s.cascades(&src, false, n.OnDuplicate) {

@@ -114,7 +114,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	}
 	whole := &reader{s: s}
 	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &exposure{})
-	if s.r.flavor == MySQL && (grouped || n.Distinct && !keyed) && whole.scanned(n, all, list, grouped) {
+	if s.r.flavor != MariaDB && (grouped || n.Distinct && !keyed) && whole.scanned(n, all, list, grouped) {
 		return
 	}
 	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil || grouped && s.unwarned(), named: named}
@@ -123,7 +123,8 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	inner.sub = sub
 	why := s.why
 	seen := s.seen(n, all, list, &inner, nested-sub.queries)
-	if len(seen)+len(sub.lookups) == 0 && len(list) == 1 && list[0].query != nil && whole.scanned(n, all, list, grouped) {
+	missing := len(seen)+len(sub.lookups) == 0 && len(list) == 1 && list[0].query != nil || s.r.flavor == TiDB && len(s.why) > len(why)
+	if missing && whole.scanned(n, all, list, grouped) {
 		s.why = why
 		return
 	}

@@ -33,14 +33,14 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 		rows = scanRowsEach
 	}
 	at := s.selectListEnd()
-	if s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut && several || n.LockInfo != nil || at < 0 || !placesFit(n, around) || !s.readsAll(n, all, around, grouped) {
+	if s.r.flavor == TiDB && (n.Distinct || s.prepared || s.points(n, around)) || s.session.Once || s.session.LockingReads || s.session.Cut && several || n.LockInfo != nil || at < 0 || !placesFit(n, around) || !s.readsAll(n, all, around, grouped) {
 		return false
 	}
 	q := n
 	if len(around) == 1 && around[0].query != nil && n.Where == nil && n.With == nil && walk(n).queries == 2 {
 		q = around[0].query
 		from, ok := s.sources(refsOf(q), nil)
-		if !ok || q.Limit != nil || !s.readsAll(q, walk(q), from, q.GroupBy != nil || s.aggregates(q)) {
+		if !ok || q.Limit != nil || s.r.flavor == TiDB && s.points(q, from) || !s.readsAll(q, walk(q), from, q.GroupBy != nil || s.aggregates(q)) {
 			return false
 		}
 		grouped = q.GroupBy != nil || s.aggregates(q) || !q.Distinct
@@ -56,7 +56,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 	values := make([]string, len(list))
 	for i := range list {
 		src := &list[i]
-		if !grouped && len(list) > 1 && !s.showsOf(q, list, src) { // the server stops at the first row of such a table
+		if (n.Distinct || q.Distinct) && !grouped && len(list) > 1 && !s.showsOf(q, list, src) { // the server stops at the first row of such a table
 			return false
 		}
 		indexed := s.r.flavor == MariaDB && s.ofIndex(q, list, src)
@@ -83,6 +83,16 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 	p.Predicate = s.predicate(n.Where, around)
 	p.Hidden, p.Same, p.Coverage, p.Decode = 1, 1, history.CoverageExact, decodeScan(tables, rows)
 	return true
+}
+
+// TiDB evaluates the subquery before it plans the query, which keeps its plan; DISTINCT would compare its value, too, a prepared statement would have no cached
+// plan, of which the server warns (1105), and a query of one row by its key reads what is current, where the subquery reads a snapshot.
+
+// points reports whether a query may find its row by a key alone. It does not where it shows several tables.
+func (s *judge) points(n *ast.SelectStmt, list []source) bool {
+	hidden := func(src source) bool { return src.rel == nil || !s.showsOf(n, list, &src) }
+	return (len(list) == 1 || slices.ContainsFunc(list, hidden)) &&
+		slices.ContainsFunc(list, func(src source) bool { return src.rel != nil && s.point(n.Where, list, &src, src.rel.Unique) })
 }
 
 // MySQL says in its status flags whether it scanned a table without an index. The scan may do so only if the query does. As it finds the hidden

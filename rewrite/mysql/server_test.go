@@ -304,7 +304,7 @@ func TestPast(t *testing.T) {
 		{"tidb_disable_txn_auto_retry", "ON", false}, {"tidb_disable_txn_auto_retry", "OFF", true},
 		{"tidb_txn_mode", "pessimistic", false}, {"tidb_txn_mode", "optimistic", true}, {"tidb_txn_mode", "", true}, // BEGIN PESSIMISTIC would be at READ COMMITTED
 	} {
-		f, err := DecodeSession([][]string{{"version", "8.0.11-TiDB-v8.4.0"}, {"transaction_isolation", "READ-COMMITTED"}, {"group_concat_max_len", "1024"}, {c.name, c.value}})
+		f, err := DecodeSession([][]string{{"version", "8.0.11-TiDB-v8.4.0"}, {"transaction_isolation", "READ-COMMITTED"}, {"max_allowed_packet", "1024"}, {c.name, c.value}})
 		if err != nil || f.Session.Past != c.past {
 			t.Errorf("%s = %q: past %t, %v", c.name, c.value, f.Session.Past, err)
 		}

@@ -22,7 +22,7 @@ type Session struct {
 	LockingReads bool
 	Once         bool   // a statement may name a table once only (LOCK TABLES), or has no one view of it (READ UNCOMMITTED)
 	Fresh        bool   // what one statement sees says nothing of what the next one sees: READ COMMITTED, or no transaction is open
-	GroupConcat  uint64 // how long an added aggregate may become: group_concat_max_len, on MySQL max_allowed_packet
+	GroupConcat  uint64 // how long an added aggregate may become: group_concat_max_len, on MySQL and TiDB max_allowed_packet
 	Temporary    string // see WithTemporary
 	// Stale says that what was known of tables may be used although it may have changed since.
 	Stale  bool
@@ -142,7 +142,7 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		f.Session.Mode |= mysqlsyntax.Foreign
 	}
 	most := "group_concat_max_len"
-	if f.Flavor == MySQL {
+	if f.Flavor != MariaDB {
 		most = "max_allowed_packet"
 	}
 	n, err := strconv.ParseUint(v[most], 10, 64)

@@ -74,22 +74,10 @@ func metBy(x *planner, s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) 
 }
 
 // arbiter gives the columns of the only key by which a row can be in the way of a new one; none if that is not certain. Without a conflict target
-// every unique index and exclusion constraint is looked at (manual, INSERT). A primary key that the text leaves to its default is taken for a new one.
+// every unique index and exclusion constraint is looked at (manual, INSERT).
 func arbiter(target *pg.InferClause, rel *rewrite.Relation, given map[string]*pg.Node) (key []string) {
 	if target == nil {
-		if rel.Excludes {
-			return nil
-		}
-		for _, u := range rel.Unique {
-			if len(u) == 1 && slices.Equal(u, rel.Key) && given[u[0]] == nil {
-				continue
-			}
-			if key != nil {
-				return nil
-			}
-			key = u
-		}
-		return key
+		return rel.Arbiter(func(column string) bool { return given[column] != nil })
 	}
 	if target.Conname != "" || target.WhereClause != nil {
 		return nil

@@ -19,6 +19,11 @@ func (c Condition) Words() string {
 		var list []string
 		for _, a := range c.Args {
 			w := a.Words()
+			if w == "" && c.Op == "or" {
+				return ""
+			} else if w == "" {
+				continue
+			}
 			if len(a.Args) > 1 && a.Op != c.Op {
 				w = "(" + w + ")"
 			}

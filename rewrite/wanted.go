@@ -34,6 +34,14 @@ func (w *Wanted) Columns(r *Relation, name string) []string {
 	return w.tables[name]
 }
 
+// Rows reports whether a predicate reads a table, so that new rows matter, whatever their values are.
+func (w *Wanted) Rows(name string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	_, known := w.tables[name]
+	return known || w.Everything
+}
+
 // maxWanted is how many columns are wanted of a table at most where everything is.
 const maxWanted = 32
 
@@ -47,10 +55,10 @@ func (w *Wanted) Ask(a *Ask) {
 func (w *Wanted) add(table string, columns []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	have := w.tables[table]
+	have, known := w.tables[table]
 	all := slices.Concat(have, columns)
 	slices.Sort(all)
-	if all = slices.Compact(all); w.Everything || len(all) == len(have) && have != nil {
+	if all = slices.Compact(all); w.Everything || known && len(all) == len(have) {
 		return
 	}
 	if w.tables == nil {

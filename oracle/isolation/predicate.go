@@ -56,18 +56,19 @@ type predicate struct {
 	relocked []*predicate
 }
 
-// image is what is known of a row's values at one moment. A row that does not exist has known values: none.
+// image is what is known of a row at one moment. Of a row that exists and whose values are not known, only a condition without columns tells.
 type image struct {
-	known  bool
-	values condition.Image // nil: the row does not exist
+	known  bool            // the values, or that the row does not exist
+	exists bool            // for certain
+	values condition.Image // if they are known
 }
 
 func (m image) matches(where *condition.Condition) condition.Truth {
 	switch {
-	case !m.known:
-		return condition.Unsure
-	case m.values == nil:
+	case m.known && m.values == nil:
 		return condition.False
+	case !m.known && !m.exists:
+		return condition.Unsure
 	}
 	t := where.Holds(m.values)
 	if t == condition.Null {
@@ -246,20 +247,19 @@ func before(a *access, said *told, p *version) image {
 	switch {
 	case a.op == opInsert:
 		return image{known: true}
-	case said.were != "":
-		return read(said.were)
-	case p != nil:
+	case said.were == "" && p != nil && p.image.exists:
 		return p.image
 	}
-	return image{}
+	return read(said.were)
 }
 
+// read is the image of a row that exists.
 func read(text string) image {
 	if text == "" {
-		return image{}
+		return image{exists: true}
 	}
 	values, err := condition.ParseImage(text)
-	return image{err == nil, values}
+	return image{err == nil, true, values}
 }
 
 // compare draws the dependency between a predicate read and a change, if there is one for certain.

@@ -24,6 +24,8 @@ func TestPredicateAnomalies(t *testing.T) {
 		{"room not known", two + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1 image "hour 9"; t1 commit; t2 commit`, ""},
 		{"room is null", two + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1 image "room null"; t1 commit; t2 commit`, ""},
 		{"no image", two + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1; t1 commit; t2 commit`, ""},
+		{"a whole table, no image", two + `t1 all booking "(true)"; t2 all booking "(true)"; t1 i booking.a >1; t2 i booking.b >1; t1 commit; t2 commit`, "G2 write skew [1 2]"},
+		{"a whole table, rows that stay in it", two + `t1 where booking "(true)"; t2 where booking "(true)"; t1 w booking.a 0>1; t2 w booking.b 0>1; t1 commit; t2 commit`, ""},
 		{"one after the other", two + `t1 ` + free + `; t1 i booking.a >1 image "room 1"; t1 commit; t2 r booking.a@1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit`, ""},
 		{"one rolled back", two + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1 image "room 1"; t1 commit; t2 abort`, ""},
 		{"at SERIALIZABLE", strings.ReplaceAll(two, "read committed", "serializable") + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1 image "room 1"; t1 commit; t2 commit`, "violation: G2 write skew [1 2]"},

@@ -159,7 +159,7 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 	image := s.image(src, given)
 	auto := s.auto(n, src)
 	if image == "" {
-		if auto == "" || !slices.Contains(s.r.wanted.Columns(src.rel, src.table()), auto) {
+		if !s.r.wanted.Rows(src.table()) {
 			return ""
 		}
 		image = "'-'"

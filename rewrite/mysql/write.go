@@ -285,11 +285,16 @@ func signature(flavor Flavor, ref, typ string) (string, bool) {
 	return "", false
 }
 
-// current reports whether every assigned value is computed by the server from the row itself.
+// current reports whether every assigned value is computed by the server from the row itself. The primary key only tells which row it is: CASE WHEN id = 1
+// THEN 7 END, as Django's bulk_update() has it, is a value of the client's.
 func (s *judge) current(list []*ast.Assignment, src *source) bool {
 	for _, a := range list {
 		f := walk(a.Expr)
-		if f.sub > 0 || !slices.ContainsFunc(f.columns, func(c *ast.ColumnName) bool { return src.column(c.Name.O) != nil }) {
+		own := func(c *ast.ColumnName) bool {
+			at := src.column(c.Name.O)
+			return at != nil && (!slices.Contains(src.rel.Key, at.Name) || c.Name.L == a.Column.Name.L)
+		}
+		if f.sub > 0 || !slices.ContainsFunc(f.columns, own) {
 			switch e := a.Expr.(type) {
 			case *ast.DefaultExpr:
 				continue

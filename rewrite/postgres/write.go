@@ -440,8 +440,13 @@ func (x *scene) many(s *pg.SelectStmt) bool {
 }
 
 // currentRead reports whether every column that is assigned is computed by the server from the row's current version,
-// or without anything that the client may have taken from an earlier read. At least one is of the former kind.
+// or without anything that the client may have taken from an earlier read. At least one is of the former kind. The primary key only tells which row it
+// is: CASE WHEN id = 1 THEN 7 END, as Django's bulk_update() has it, is a value of the client's.
 func (x *scene) currentRead(targets []*pg.Node, rv *pg.RangeVar) bool {
+	var key []string
+	if rel, _ := x.resolve(rv); rel != nil {
+		key = rel.Key
+	}
 	ref := rv.Relname
 	if rv.Alias != nil {
 		ref = rv.Alias.Aliasname
@@ -458,7 +463,8 @@ func (x *scene) currentRead(targets []*pg.Node, rv *pg.RangeVar) bool {
 				client = true // its reads are those of the statement's snapshot
 			case *pg.ColumnRef:
 				f := n.Fields
-				switch {
+				switch name := f[len(f)-1].GetString_().GetSval(); {
+				case slices.Contains(key, name) && name != t.GetResTarget().GetName():
 				case len(f) == 1 && x.hasColumn(rv, f[0].GetString_().GetSval()):
 					own = true
 				case len(f) == 2 && f[0].GetString_().GetSval() == ref:

@@ -205,9 +205,6 @@ func (a *serverHalf) cells(b []byte, e *entry, run *record.Running) {
 
 // cell is a value of a row, which is nil if it is NULL.
 func (f *field) cell(raw []byte) record.Cell {
-	if f.table == "" {
-		return record.Cell{Unread: true}
-	}
 	c := record.Cell{Table: f.table, Column: f.column, Null: raw == nil, Unread: len(raw) > smallMessage}
 	if raw != nil && !c.Unread {
 		text, ok := wire.PostgresText(raw, f.format, f.kind)

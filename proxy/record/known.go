@@ -1,6 +1,9 @@
 package record
 
 import (
+	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 
 	"wirecheck/history"
@@ -9,7 +12,20 @@ import (
 )
 
 // reads is what a request has read last.
-type reads map[history.Row]columns
+type reads struct {
+	rows   map[history.Row]columns
+	totals []total // the latest ones
+}
+
+// total is a number that an answer told and that is in no row of a table: a count or a sum, by the server or of the rows that the answer showed.
+type total struct {
+	txn    uint64
+	n      int
+	number string
+}
+
+// maxTotals is how many totals of a request are kept, and of one answer.
+const maxTotals = 32
 
 // columns are the values of a row by their columns.
 type columns map[string]value
@@ -50,14 +66,14 @@ type value struct {
 type load struct{ session, n uint64 }
 
 // note remembers the values of a row. mu is held.
-func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *history.Event, by load) {
+func (rs *Requests) note(known *reads, a *history.Access, cells []Cell, ev *history.Event, by load) {
 	if len(cells) == 0 || a.Row.Key == "" || rs.size+len(cells) > 2*maxValues {
 		return
 	}
-	row := known[a.Row]
+	row := known.rows[a.Row]
 	if row == nil {
 		row = make(columns, len(cells))
-		known[a.Row] = row
+		known.rows[a.Row] = row
 	}
 	before := len(row)
 	for _, c := range cells {
@@ -81,17 +97,69 @@ func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *histo
 		row[c.Column] = v
 	}
 	if rs.size += len(row) - before; len(row) == 0 {
-		delete(known, a.Row)
+		delete(known.rows, a.Row)
 	}
+}
+
+// total remembers the totals of an answer.
+func (known *reads) total(r *Running, ev *history.Event, d lex.Dialect) {
+	list := r.totals
+	if len(list) > 0 && (r.ticket.plan.AsksExistence() || selectedConstants(r.ticket.plan.Text, d) > 0) {
+		list = nil
+	}
+	type column struct{ table, name string }
+	rows, sums, of := map[string]int64{}, map[column]*big.Rat{}, []column{}
+	for _, k := range r.reads {
+		if k.access >= len(ev.Accesses) {
+			continue
+		}
+		table := ev.Accesses[k.access].Row.Table
+		rows[table]++
+		for _, c := range k.cells {
+			key := column{table, c.Column}
+			if sums[key] == nil {
+				sums[key] = new(big.Rat)
+				of = append(of, key)
+			}
+			if n, ok := new(big.Rat).SetString(c.Text); ok && !c.Null && !c.Unread && flow.IsNumber(c.Text) {
+				sums[key].Add(sums[key], n)
+			}
+		}
+	}
+	counted := map[string]bool{}
+	for _, key := range of {
+		if rows[key.table] < 2 {
+			continue // the number in a single row is no total
+		}
+		if !counted[key.table] {
+			counted[key.table] = true
+			list = append(list, strconv.FormatInt(rows[key.table], 10))
+		}
+		if sums[key].Sign() != 0 {
+			list = append(list, sums[key].FloatString(maxScale))
+		}
+	}
+	for _, number := range list[:min(len(list), maxTotals)] {
+		known.totals = append(known.totals, total{ev.Txn, ev.N, number})
+	}
+	known.totals = known.totals[max(0, len(known.totals)-maxTotals):]
+}
+
+// maxScale is how many digits behind the point the sums have that are compared.
+const maxScale = 12
+
+// tells reports whether a number may come from another answer than the one with v: it is a total of that.
+func (known *reads) tells(v *value, number string) bool {
+	return slices.ContainsFunc(known.totals, func(t total) bool { return (t.txn != v.txn || t.n != v.n) && flow.SameNumber(t.number, number) })
 }
 
 // doubt marks what the request had read of rows of which the statement shows something else than their columns, so that a value which is written later may
 // come from that: an expression, or a value that is not seen.
-func (known reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
+func (known *reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
 	p := r.ticket.plan
 	if p.Verb == "select" && ev.Coverage == history.CoverageOpaque {
 		text := strings.ToLower(p.Text)
-		for row, values := range known {
+		for row, values := range known.rows {
 			if strings.Contains(text, row.Table[strings.LastIndexByte(row.Table, '.')+1:]) {
 				doubtful(values)
 			}
@@ -106,12 +174,12 @@ func (known reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
 		if k.others <= max(constants, 0) {
 			plain[k.access] = true
 		} else if k.access < len(ev.Accesses) {
-			doubtful(known[ev.Accesses[k.access].Row])
+			doubtful(known.rows[ev.Accesses[k.access].Row])
 		}
 	}
 	for i := 0; p.Verb == "select" && i < len(ev.Accesses); i++ {
 		if !plain[i] {
-			doubtful(known[ev.Accesses[i].Row])
+			doubtful(known.rows[ev.Accesses[i].Row])
 		}
 	}
 }
@@ -164,8 +232,8 @@ func selectedConstants(sql string, d lex.Dialect) (n int) {
 
 // derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
 // overwrites. Which rows it really writes may become known later (MySQL family). mu is held.
-func (rs *Requests) derive(known reads, ev *history.Event, table string, by load) (list []history.Derived) {
-	for row, values := range known {
+func (rs *Requests) derive(known *reads, ev *history.Event, table string, by load) (list []history.Derived) {
+	for row, values := range known.rows {
 		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
 			continue
 		}
@@ -177,7 +245,11 @@ func (rs *Requests) derive(known reads, ev *history.Event, table string, by load
 				continue
 			}
 			if !v.unread && len(list) < maxCells {
-				list = append(list, v.derived(row, o, v.relates(o)))
+				kind := v.relates(o)
+				if kind == flow.Plus && known.tells(&v, o.Value) {
+					kind = ""
+				}
+				list = append(list, v.derived(row, o, kind))
 			}
 			if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
 				if kind := e.relates(o); kind != "" && !v.explains(o, e) {
@@ -186,8 +258,8 @@ func (rs *Requests) derive(known reads, ev *history.Event, table string, by load
 			}
 		}
 		for _, o := range ev.Operands {
-			if _, ok := known[row][o.Column]; ok && o.Role.Assigns() {
-				delete(known[row], o.Column)
+			if _, ok := known.rows[row][o.Column]; ok && o.Role.Assigns() {
+				delete(known.rows[row], o.Column)
 				rs.size--
 			}
 		}

@@ -24,7 +24,7 @@ type Requests struct {
 	known atomic.Bool // a request was seen
 
 	mu    sync.Mutex
-	reads map[string]reads
+	reads map[string]*reads
 	order []string // of reads, the oldest first
 	size  int      // values in reads
 }
@@ -41,7 +41,7 @@ func NewRequests(keys []string) *Requests {
 	if len(keys) == 0 {
 		keys = flow.RequestTags
 	}
-	return &Requests{keys: keys, reads: map[string]reads{}}
+	return &Requests{keys: keys, reads: map[string]*reads{}}
 }
 
 // Cell is a value of a row that a client gets.
@@ -173,7 +173,9 @@ func (r *Running) Cells(cells []Cell) {
 		}
 		c.Unread = c.Unread || len(c.Text) > maxText
 		if c.Table == "" || rows[c.Table] == 0 && !c.Null { // a view's
-			others++
+			if others++; len(r.totals) < maxTotals && !c.Null && !c.Unread && flow.IsNumber(c.Text) {
+				r.totals = append(r.totals, c.Text)
+			}
 		} else if !c.Null {
 			r.cells++
 		}
@@ -231,8 +233,11 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	case ev.Verb == "select" && !flow.LoadsRelated(r.ticket.plan.Text, t.dialect):
 		t.load.n++
 	}
-	if len(known) > 0 {
+	if len(known.rows) > 0 {
 		known.doubt(r, ev, t.dialect)
+	}
+	if ev.Verb == "select" {
+		known.total(r, ev, t.dialect)
 	}
 	for _, k := range r.reads {
 		if k.access < len(ev.Accesses) {
@@ -284,18 +289,18 @@ func askedBy(where *condition.Condition, cells []Cell) []Cell {
 }
 
 // of gives what a request has read. mu is held.
-func (rs *Requests) of(request string) reads {
+func (rs *Requests) of(request string) *reads {
 	if known := rs.reads[request]; known != nil {
 		return known
 	}
 	for len(rs.order) > 0 && (len(rs.order) >= maxRequests || rs.size >= maxValues) {
-		for _, row := range rs.reads[rs.order[0]] {
+		for _, row := range rs.reads[rs.order[0]].rows {
 			rs.size -= len(row)
 		}
 		delete(rs.reads, rs.order[0])
 		rs.order = rs.order[1:]
 	}
-	known := reads{}
+	known := &reads{rows: map[history.Row]columns{}}
 	rs.reads[request] = known
 	rs.known.Store(true)
 	rs.order = append(rs.order, request)

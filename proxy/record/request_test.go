@@ -193,7 +193,36 @@ func TestDerived(t *testing.T) {
 		}, "n of 1@v1 by "},
 		{"an expression of another row", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
-			s.run("SELECT id, n - 1 FROM t WHERE id = 2"+a, "2@v2 id=2 .=8")
+			s.run("SELECT id, n - 1 FROM t WHERE id = 2"+a, "2@v2 id=2 .=7")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"a sum by the server", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT sum(n) FROM t WHERE id > 1"+a, "2@v2 .=8.00")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"a sum of the row itself, read with it", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10", "2@v1 id=2 n=8")
+			return s.run("UPDATE t SET n = 18 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus8"},
+		{"a sum of rows that the request read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, "2@v1 m=2.5", "3@v1 m=5.5")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"another sum", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, "2@v1 m=2.5", "3@v1 m=6.5")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"how many rows the request read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, "2@v1 m=4", "3@v1 m=5")
+			return s.run("UPDATE t SET n = 2 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"a single row", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, "2@v1 m=8")
 			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
 		}, "n of 1@v1 by plus-2"},
 		{"rows of which no value came", func(s, _ requestSession) *history.Event {
@@ -308,7 +337,7 @@ func TestDerived(t *testing.T) {
 			}
 			values := 0
 			for _, known := range rec.Requests.reads {
-				for _, row := range known {
+				for _, row := range known.rows {
 					values += len(row)
 				}
 			}
@@ -367,7 +396,7 @@ func TestRequestsBounded(t *testing.T) {
 		t.Errorf("%d values are kept", n)
 	}
 	s[0].run("SELECT 1 x /*request_id='wide'*/", append(wide, "9@v a=1 b=2")...)
-	if n := len(rec.Requests.reads["wide"]); n != 0 {
+	if n := len(rec.Requests.reads["wide"].rows); n != 0 {
 		t.Errorf("%d rows of an answer with too many values are kept", n)
 	}
 	for i := range maxRequests + 10 {

@@ -26,6 +26,7 @@ type Running struct {
 	values   bool // they are recorded for people,
 	shown    int  // of so many rows up to now
 	reads    []read
+	totals   []string            // numbers of the answer that are in no row of a table
 	lists    [][]condition.Value // see rewrite.Plan.Lists
 	cascaded []rewrite.Cascaded  // with the rows, see rewrite.Plan.Cascades,
 	gone     int                 // and how many accesses they have

@@ -1076,6 +1076,76 @@ func (s *stand) forms(list []form, levels ...string) {
 	}
 }
 
+// djangos are what Django writes, of a table that nothing else asks for.
+var djangos = []form{
+	{"the next number of a whole table", `1 SELECT MAX(person.no) AS n FROM person
+		2 SELECT MAX(person.no) AS n FROM person
+		1 INSERT INTO person (no, email) VALUES (8, 'a')
+		2 INSERT INTO person (no, email) VALUES (8, 'b')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a whole table, and rows that stay in it", `1 SELECT COUNT(*) AS n FROM person
+		2 SELECT COUNT(*) AS n FROM person
+		1 INSERT INTO booking (id, room) VALUES (10, 1)
+		2 UPDATE booking SET room = 7 WHERE id = 1
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a uniqueness check that leaves out a row without a key", `1 SELECT 1 AS a FROM person WHERE (person.email = 'ann' AND NOT (person.id IS NULL)) LIMIT 1
+		2 SELECT 1 AS a FROM person WHERE (person.email = 'ann' AND NOT (person.id IS NULL)) LIMIT 1
+		1 INSERT INTO person (no, email) VALUES (1, 'ann')
+		2 INSERT INTO person (no, email) VALUES (2, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a uniqueness check of another one", `1 SELECT 1 AS a FROM person WHERE (person.email = 'bob' AND NOT (person.id IS NULL)) LIMIT 1
+		2 SELECT 1 AS a FROM person WHERE (person.email = 'bob' AND NOT (person.id IS NULL)) LIMIT 1
+		1 INSERT INTO person (no, email) VALUES (1, 'bob')
+		2 INSERT INTO person (no, email) VALUES (2, 'carl')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"startswith", `1 SELECT email FROM person WHERE email LIKE BINARY 'dan%'
+		2 SELECT email FROM person WHERE email LIKE BINARY 'dan%'
+		1 INSERT INTO person (no, email) VALUES (1, 'dan')
+		2 INSERT INTO person (no, email) VALUES (2, 'dan-1')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"startswith, in another case", `1 SELECT email FROM person WHERE email LIKE BINARY 'eve%'
+		2 SELECT email FROM person WHERE email LIKE BINARY 'eve%'
+		1 INSERT INTO person (no, email) VALUES (1, 'eve')
+		2 INSERT INTO person (no, email) VALUES (2, 'Eve')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a value for each key, as Django's bulk_update() writes", `1 SELECT id, room FROM booking WHERE id IN (1, 2)
+		2 SELECT id, room FROM booking WHERE id IN (1, 2)
+		1 UPDATE booking SET room = CASE WHEN booking.id = 1 THEN 6 WHEN booking.id = 2 THEN 7 ELSE NULL END WHERE id IN (1, 2)
+		1 COMMIT
+		2 UPDATE booking SET room = CASE WHEN booking.id = 1 THEN 6 WHEN booking.id = 2 THEN 8 ELSE NULL END WHERE id IN (1, 2)
+		2 COMMIT`, "G-single lost update"},
+	{"a value by the current one", `1 SELECT id, room FROM booking WHERE id IN (1, 2)
+		2 SELECT id, room FROM booking WHERE id IN (1, 2)
+		1 UPDATE booking SET room = CASE WHEN booking.room < 9 THEN room + 1 ELSE room - 9 END WHERE id = 1
+		1 COMMIT
+		2 UPDATE booking SET room = CASE WHEN booking.room < 9 THEN room + 1 ELSE room - 9 END WHERE id = 1
+		2 COMMIT`, ""},
+}
+
+// TestDjangoForms plays them on each product.
+func TestDjangoForms(t *testing.T) {
+	const persons = "CREATE TABLE person (id SERIAL PRIMARY KEY, no INT, email VARCHAR(40))"
+	t.Run("family", func(t *testing.T) {
+		if testserver.IsTiDB() {
+			t.Skip("aggregates do not tell which rows they read")
+		}
+		openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1), persons, rooms[0]).forms(djangos, "READ COMMITTED")
+	})
+	t.Run("postgres", func(t *testing.T) {
+		list := slices.Clone(djangos)
+		for i := range list {
+			list[i].steps = strings.ReplaceAll(list[i].steps, "email LIKE BINARY", "email::text LIKE")
+		}
+		newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY)", persons, rooms[0]).forms(list, "READ COMMITTED")
+	})
+}
+
 // TestFormInWords: the finding says which row was not there.
 func TestFormInWords(t *testing.T) {
 	s := newStand(t, 2, bookings)

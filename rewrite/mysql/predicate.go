@@ -348,19 +348,13 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		return a.condition(e.Expr)
 	case *ast.UnaryOperationExpr:
 		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			if null, ok := unwrapped(e.V).(*ast.IsNullExpr); ok {
+				return a.null(null.Expr, !null.Not)
+			}
 			return not(a.condition(e.V))
 		}
 	case *ast.IsNullExpr:
-		name, at := a.column(e.Expr)
-		// IS NULL finds the row that was inserted last, where sql_auto_is_null is on (MySQL manual, 14.4.2).
-		if name == "" || at.Auto {
-			return condition.Unknown("IS NULL of something else than a column")
-		}
-		c := condition.Condition{Op: "null", Column: name}
-		if e.Not {
-			return not(c)
-		}
-		return c
+		return a.null(e.Expr, e.Not)
 	case *ast.ColumnNameExpr: // Django's booleans: WHERE (on_call AND shift = 7)
 		if name, at := a.column(e); name != "" && strings.HasSuffix(typeName(at.Type), "int") {
 			return condition.Open("<>", condition.Number, name, text("=0"))
@@ -382,7 +376,7 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		return negated(e.Not, c)
 	case *ast.PatternLikeOrIlikeExpr:
 		if e.IsLike && !e.EscapeExplicit {
-			return negated(e.Not, a.open("prefix", e.Expr, e.Pattern))
+			return negated(e.Not, a.open("prefix", e.Expr, a.binary(e.Expr, e.Pattern)))
 		}
 	}
 	return condition.Unknown("a condition of another form")

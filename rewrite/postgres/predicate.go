@@ -447,9 +447,6 @@ func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition
 	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
 		return c, false
 	}
-	if cast := arg.GetTypeCast(); cast != nil && pgsyntax.LastName(cast.TypeName.Names) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
-		arg = cast.Arg // Django casts
-	}
 	name, at := comparedColumn(arg, a.rel, a.ref)
 	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
 		return c, false
@@ -483,11 +480,15 @@ func (a *asker) constant(n *pg.Node) condition.Value {
 	return v
 }
 
-// comparedColumn is the column of rel that an expression is.
+// comparedColumn is the column of rel that an expression is. Django casts varchar to text, which changes nothing.
 func comparedColumn(n *pg.Node, rel *rewrite.Relation, ref string) (string, *rewrite.Attribute) {
+	cast := n.GetTypeCast()
+	if cast != nil && pgsyntax.LastName(cast.TypeName.Names) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
+		n = cast.Arg
+	}
 	name := pgsyntax.Column(n, ref)
 	for i := range rel.Columns {
-		if name != "" && rel.Columns[i].Name == name {
+		if name != "" && rel.Columns[i].Name == name && (cast == nil || strings.Contains("text varchar", rel.Columns[i].Type)) {
 			return name, &rel.Columns[i]
 		}
 	}

@@ -184,3 +184,17 @@ func TestWordsOfAlways(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfTerms: what conditions that compute are called.
+func TestWordsOfTerms(t *testing.T) {
+	for text, want := range map[string]string{
+		"(>= number (sum +n -reserved =2) 0)": "n + 2 >= reserved", "(< number (sum -n) 0)": "0 < n", "(= number (sum +n -m) 5)": "n - m = 5", "(< number (coalesce +n =0) 1)": "coalesce(n, 0) < 1",
+		`(&& daterange (range +begins +ends "=[]") "[\"2026-01-01\",2026-01-03)")`: "[begins, ends] && '[2026-01-01,2026-01-03)'", "(has daterange during 2026-01-01)": "during @> '2026-01-01'",
+		`(overlaps date (period +a +b) "[\"2026-01-01\",\"2026-01-02\"]")`: "(a, b) overlaps ('2026-01-01', '2026-01-02')",
+	} {
+		c, err := Parse(text)
+		if got := c.Words(); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}

@@ -169,6 +169,24 @@ func (s *scanner) term() (*Term, error) {
 	return t, nil
 }
 
+// balanced is the comparison of a sum with 0 as people write it: what is subtracted stands at the other side.
+func (t *Term) balanced(op string) string {
+	var sides [2][]string
+	for _, a := range t.Args {
+		side := 0
+		if a.Minus {
+			side = 1
+		}
+		sides[side] = append(sides[side], (&Term{Fn: "sum", Args: []Arg{{Column: a.Column, Value: a.Value}}}).words())
+	}
+	for i := range sides {
+		if len(sides[i]) == 0 {
+			sides[i] = []string{"0"}
+		}
+	}
+	return strings.Join(sides[0], " + ") + " " + op + " " + strings.Join(sides[1], " + ")
+}
+
 // words is the term as people write it.
 func (t *Term) words() string {
 	var list []string

@@ -45,11 +45,19 @@ func (c Condition) Words() string {
 			list = append(list, "null")
 		case c.Op == "prefix":
 			list = append(list, "'"+*v+"%'")
+		case c.Op == "overlaps":
+			from, to, _, _, _ := splitRange(*v)
+			list = append(list, "('"+from+"', '"+to+"')")
+		case c.Kind.Bounds() != "":
+			list = append(list, "'"+strings.ReplaceAll(*v, `"`, "")+"'")
 		case c.Kind == Number || c.Kind == Bool:
 			list = append(list, *v)
 		default:
 			list = append(list, "'"+*v+"'")
 		}
+	}
+	if c.Term != nil && c.Term.Fn == "sum" && list[0] == "0" {
+		return c.Term.balanced(c.Op)
 	}
 	switch c.Op {
 	case "modulo":

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,7 +64,11 @@ func TestTermsFamily(t *testing.T) {
 
 func (s *stand) terms(family bool) {
 	s.t.Helper()
-	for _, f := range termForms {
+	for i, f := range slices.Concat(termForms, termForms) {
+		level := "READ COMMITTED"
+		if i >= len(termForms) {
+			level = "REPEATABLE READ"
+		}
 		if family && !f.family {
 			continue
 		}
@@ -72,13 +77,13 @@ func (s *stand) terms(family bool) {
 				s.t.Fatal(err)
 			}
 			insert := func(id string) string { return " INSERT INTO stay (id, room, " + strings.Replace(row, "ID", id, 1) }
-			found, r := s.play("READ COMMITTED", "1 "+f.ask, "2 "+f.ask, "1"+insert("10"), "2"+insert("11"), "1 COMMIT", "2 COMMIT")
+			found, r := s.play(level, "1 "+f.ask, "2 "+f.ask, "1"+insert("10"), "2"+insert("11"), "1 COMMIT", "2 COMMIT")
 			want := ""
 			if row == f.mine {
 				want = "G2 write skew"
 			}
 			if got := strings.Join(found, ", "); got != want {
-				s.t.Errorf("%s, %s: found %q, want %q; %s", f.name, row, got, want, r.Coverage)
+				s.t.Errorf("%s, %s at %s: found %q, want %q; %s", f.name, row, level, got, want, r.Coverage)
 			}
 		}
 	}

@@ -29,6 +29,9 @@ func (r *Relation) possible(c *condition.Condition) bool {
 	case "true":
 		return true
 	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in":
+		if c.Term != nil { // what is computed from columns is known of a row only
+			return !slices.Contains(c.Values, nil)
+		}
 		return slices.ContainsFunc(c.Values, fits)
 	case "modulo":
 		return c.Values[1] != nil

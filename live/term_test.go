@@ -88,3 +88,24 @@ func (s *stand) terms(family bool) {
 		}
 	}
 }
+
+// limited are left joins with a LIMIT that showed all that they found, as the get() of Django asks, and near misses.
+var limited = func() (list []form) {
+	for _, c := range []struct{ name, tail, want string }{
+		{"a join with LIMIT 21 that found one row", "LIMIT 21", "G2 write skew"},
+		{"a join with LIMIT 1 that found one row", "LIMIT 1", ""},
+	} {
+		query := " SELECT b.id FROM booking b LEFT JOIN tag ON tag.id = b.id WHERE b.room IN (5, 8) ORDER BY b.id " + c.tail
+		list = append(list, form{c.name, "1" + query + "\n2" + query + `
+			1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+			2 INSERT INTO booking VALUES (11, 8, NULL, 'bob')
+			1 COMMIT
+			2 COMMIT`, c.want})
+	}
+	return list
+}()
+
+// TestLimited plays them.
+func TestLimited(t *testing.T) {
+	newStand(t, 2, bookings, "CREATE TABLE visit (id INT PRIMARY KEY, at TIMESTAMPTZ)", bookingTags[0], bookingTags[1], bookingTags[2], rooms[0], rooms[1]).forms(limited, "READ COMMITTED", "REPEATABLE READ")
+}

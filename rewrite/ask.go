@@ -101,15 +101,19 @@ func (a *Ask) Skips() bool {
 	return !ok || strings.Trim(text, "0") != "" || text == ""
 }
 
-// Hides reports whether LIMIT may hide rows. Of the table, found versions are known, all of them if whole.
-func (a *Ask) Hides(found int, whole bool) bool {
+// Hides reports whether LIMIT may hide rows. Of the table, found versions are known, all of them if whole. answer is how many rows the answer has, 0 if
+// that is not known.
+func (a *Ask) Hides(found, answer int, whole bool) bool {
 	if a.Limit == nil {
 		return false
 	}
-	if a.Single {
+	switch {
+	case a.Single:
 		found, whole = 0, true
+	case a.Joined && found > 0: // a row of the table may be in several of them
+		found, whole = answer, whole && answer > 0
 	}
-	return !whole || !a.allows(found+1) || a.Joined && found > 0
+	return !whole || !a.allows(found+1)
 }
 
 // allows reports whether LIMIT certainly allows n rows.

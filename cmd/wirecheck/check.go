@@ -118,7 +118,7 @@ are no requests in it.`,
 const valuesUsage = "show values in findings: what was read, what was assigned, parameters"
 
 // explainUsage is that of the flag --explain-coverage.
-const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
+const explainUsage = "show which statements wirecheck did not see exactly, or whose condition it did not judge: their share by reason and shape"
 
 // parseLevel reads the flag --level: a level of SQL, one of the literature, or a name that both have.
 func parseLevel(text string) (sql string, asked *level.Level, err error) {

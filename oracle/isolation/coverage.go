@@ -71,6 +71,8 @@ type Coverage struct {
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
 	Lost []Lost `json:"lost,omitempty"`
+	// Conditions are, in the same way, the shapes of statements whose predicate reads were not evaluated in full.
+	Conditions []Lost `json:"conditions,omitempty"`
 	// FailedExact and MistakenExact are how many of Failed and Mistaken are among Exact.
 	FailedExact   int `json:"failed_exact,omitempty"`
 	MistakenExact int `json:"mistaken_exact,omitempty"`
@@ -288,7 +290,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 // counted counts a statement.
 func counted(c *Checker, e *history.Event) {
 	c.coverage.count(e.Coverage, 1)
-	c.lost.add(e, lex.Of(c.sessionOf(e.Session).dbms.Dialect))
+	c.lost.inexact(e, lex.Of(c.sessionOf(e.Session).dbms.Dialect))
 }
 
 // count counts a statement, or takes back (n is -1) how one was counted of which more became known.

@@ -157,7 +157,8 @@ type Checker struct {
 	coverage Coverage
 	// approximate counts the accesses that are left out, by table.
 	approximate map[string]int
-	lost        lost // nil unless Options.Explain
+	lost        lost // statements that were not seen exactly; nil unless Options.Explain
+	conditions  lost // those whose predicate reads were not evaluated in full; nil in the same way
 	texts       texts
 	walked      map[uint64]*txn // those that Options.Walks may name; nil without it
 	spare       spare           // room for the next transactions'
@@ -191,7 +192,7 @@ func New(opts Options) *Checker {
 		reported:    map[string]bool{},
 	}
 	if opts.Explain {
-		c.lost = lost{}
+		c.lost, c.conditions = lost{}, lost{}
 	}
 	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0), opts.Walks != nil
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}

@@ -12,11 +12,11 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// Lost is how often statements of one shape were not seen exactly, for one reason.
+// Lost is how often statements of one shape were not seen exactly, or their conditions not judged, for one reason.
 type Lost struct {
 	Shape    string           `json:"shape"` // see statement.Shape
 	Verb     string           `json:"verb,omitempty"`
-	Coverage history.Coverage `json:"coverage"`
+	Coverage history.Coverage `json:"coverage,omitempty"`
 	Why      string           `json:"why,omitempty"`
 	Count    int              `json:"count"`
 }
@@ -37,21 +37,28 @@ const (
 // lost counts the statements that were not seen exactly by shape and reason; nil: nobody asks.
 type lost map[lostKey]int
 
+// inexact counts a statement that was not seen exactly.
+func (l lost) inexact(e *history.Event, d lex.Dialect) {
+	if e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque {
+		l.add(e, d, e.Coverage, e.Why)
+	}
+}
+
 // add counts a statement.
-func (l lost) add(e *history.Event, d lex.Dialect) {
-	if l == nil || e.Coverage != history.CoverageApproximate && e.Coverage != history.CoverageOpaque {
+func (l lost) add(e *history.Event, d lex.Dialect, coverage history.Coverage, why string) {
+	if l == nil {
 		return
 	}
 	sql := e.SQL
 	if len(sql) > maxLostSQL {
 		sql = sql[:maxLostSQL]
 	}
-	k := lostKey{prose.Cut(statement.Shape(sql, d), maxLostShape), e.Verb, e.Why, e.Coverage}
+	k := lostKey{prose.Cut(statement.Shape(sql, d), maxLostShape), e.Verb, why, coverage}
 	if k.shape == "" {
 		k.shape = k.verb
 	}
 	if _, known := l[k]; !known && len(l) >= maxLost {
-		k = lostKey{shape: otherShapes, why: e.Why, coverage: e.Coverage}
+		k = lostKey{shape: otherShapes, why: why, coverage: coverage}
 		if _, known := l[k]; !known && len(l) >= 2*maxLost {
 			k.why = ""
 		}
@@ -79,8 +86,8 @@ const (
 	explainLines   = 3  // of each shape
 )
 
-// Explain says which statements were not seen exactly and why: the reasons with the shapes of their statements, the most frequent
-// first. Its lines are at most 80 columns wide.
+// Explain says which statements were not seen exactly, and of which the condition was not judged, and why: the reasons with the shapes of their
+// statements, the most frequent first. Its lines are at most 80 columns wide.
 func (v Coverage) Explain() string {
 	var b strings.Builder
 	all, missed := v.Exact+v.Approximate+v.Opaque, v.Approximate+v.Opaque
@@ -89,27 +96,40 @@ func (v Coverage) Explain() string {
 	}
 	if missed == 0 {
 		fmt.Fprintf(&b, "All %s were seen exactly.\n", prose.Count(all, "statement"))
-		return b.String()
+	} else {
+		fmt.Fprintf(&b, "Not seen exactly: %d of %s (%s).\n", missed, prose.Count(all, "statement"), share(missed, all))
+		explain(&b, v.Lost, all)
 	}
-	fmt.Fprintf(&b, "Not seen exactly: %d of %s (%s).\n", missed, prose.Count(all, "statement"), share(missed, all))
-	reasons := byReason(v.Lost)
-	for i, r := range reasons {
-		if i == explainReasons {
-			fmt.Fprintf(&b, "\nand %s (--format json has them)\n", prose.Count(len(reasons)-i, "more reason"))
-			break
-		}
-		fmt.Fprintln(&b)
-		why := cmp.Or(r[0].Why, "no reason was recorded")
-		wrap(&b, fmt.Sprintf("%6s %6d  ", share(times(r), all), times(r)), fmt.Sprintf("%s: %s", r[0].Coverage, why), explainLines)
-		for k, s := range r {
-			if k == explainShapes {
-				fmt.Fprintf(&b, "%15d    %s\n", times(r[k:]), prose.Count(len(r)-k, "more shape"))
-				break
-			}
-			wrap(&b, fmt.Sprintf("%15d    ", s.Count), s.Shape, explainLines)
-		}
+	if left := v.Unevaluated(); left > 0 {
+		asked := left + v.Predicates
+		fmt.Fprintf(&b, "\nCondition not judged: %d of %s that chose rows by one (%s).\n", left, prose.Count(asked, "statement"), share(left, asked))
+		explain(&b, v.Conditions, asked)
 	}
 	return b.String()
+}
+
+// explain lists reasons and shapes; all is of how many statements.
+func explain(b *strings.Builder, list []Lost, all int) {
+	reasons := byReason(list)
+	for i, r := range reasons {
+		if i == explainReasons {
+			fmt.Fprintf(b, "\nand %s (--format json has them)\n", prose.Count(len(reasons)-i, "more reason"))
+			break
+		}
+		fmt.Fprintln(b)
+		why := cmp.Or(r[0].Why, "no reason was recorded")
+		if r[0].Coverage != "" {
+			why = fmt.Sprintf("%s: %s", r[0].Coverage, why)
+		}
+		wrap(b, fmt.Sprintf("%6s %6d  ", share(times(r), all), times(r)), why, explainLines)
+		for k, s := range r {
+			if k == explainShapes {
+				fmt.Fprintf(b, "%15d    %s\n", times(r[k:]), prose.Count(len(r)-k, "more shape"))
+				break
+			}
+			wrap(b, fmt.Sprintf("%15d    ", s.Count), s.Shape, explainLines)
+		}
+	}
 }
 
 // byReason puts together what was lost for the same reason, the most frequent reason first.

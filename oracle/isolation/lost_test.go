@@ -55,6 +55,42 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainConditions: statements whose conditions were not judged are listed behind those that were not seen exactly; those that were are counted.
+func TestExplainConditions(t *testing.T) {
+	n := 0
+	asked := func(sql, unread, where string) *history.Event {
+		e := stmtSeen(sql, history.CoverageExact, "")
+		n++
+		e.Txn, e.N = 1, n
+		e.Predicate, e.Unread = true, unread
+		if where != "" {
+			e.Reads = []history.PredicateRead{{Table: "t", Where: where, From: 1, To: 2, Whole: true}}
+		}
+		return e
+	}
+	c := New(Options{Explain: true})
+	c.Add(&history.Event{Kind: history.EventBegin, Session: 1, Txn: 1})
+	for i := range 2 {
+		c.Add(asked(fmt.Sprintf("SELECT a FROM t JOIN u ON b = c WHERE d = %d", i), "it reads several tables or a subquery", ""))
+	}
+	c.Add(asked("SELECT a FROM t WHERE f(a)", "", `(unsure "a condition with a function")`))
+	c.Add(asked("SELECT a FROM t WHERE a = 1", "", "(= number a 1)"))
+	c.Add(stmtSeen("SELECT a FROM t", history.CoverageExact, ""))
+	want := `All 5 statements were seen exactly.
+
+Condition not judged: 3 of 4 statements that chose rows by one (75.0%).
+
+ 50.0%      2  it reads several tables or a subquery
+              2    select a from t join u on b=c where d=?
+
+ 25.0%      1  a condition with a function
+              1    select a from t where f(a)
+`
+	if d := cmp.Diff(want, c.Coverage().Explain()); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestExplainIsNarrow: no line is wider than 80 columns, and a long statement shows its beginning and its end.
 func TestExplainIsNarrow(t *testing.T) {
 	c := New(Options{Explain: true})

@@ -92,7 +92,7 @@ func counts(c *Checker) Coverage {
 	v.Unread, v.Contradictions = maps.Clone(v.Unread), maps.Clone(v.Contradictions)
 	v.Unfinished, v.Awaited = len(c.open), len(c.late)
 	if c.lost != nil {
-		v.Lost = c.lost.list()
+		v.Lost, v.Conditions = c.lost.list(), c.conditions.list()
 	}
 	v.Open = len(c.sessions)
 	v.Far = c.paths.Far + c.counts.Far

@@ -10,6 +10,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/statement/condition"
+	"wirecheck/trace/lex"
 )
 
 // Predicate dependencies (Adya 1999, section 4.4). Take a statement S of T that asked for the rows of a table for which P holds, and
@@ -143,6 +144,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	}
 	if why != "" {
 		c.coverage.unread(why)
+		c.conditions.add(e, lex.Of(t.product().Dialect), "", why)
 		c.coverage.Partly += part
 	} else {
 		c.coverage.Predicates++

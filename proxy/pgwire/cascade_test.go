@@ -43,6 +43,7 @@ func TestCascades(t *testing.T) {
 		{"a trigger past the proxy", []string{"Q DELETE FROM shop WHERE k = 1", "Q SELECT 1", "0Q CREATE TRIGGER keep BEFORE DELETE ON sale FOR EACH ROW EXECUTE FUNCTION nothing()", "Q DELETE FROM shop WHERE k = 2", "0Q DROP TRIGGER keep ON sale"},
 			"1 exact 1; 1 exact 10 11 100 101 102; 1 approximate 2"},
 		{"dropped past the proxy", []string{"0Q ALTER TABLE sale DROP CONSTRAINT sale_shop_fkey", "Q BEGIN", "Q DELETE FROM shop WHERE k = 2", "Q COMMIT", "Q DELETE FROM shop WHERE k = 1",
-			"0Q TRUNCATE sale CASCADE; ALTER TABLE sale ADD FOREIGN KEY (shop) REFERENCES shop ON DELETE CASCADE"}, "1 approximate 2; 1 approximate 1"},
+			"0Q TRUNCATE sale CASCADE; ALTER TABLE sale ADD FOREIGN KEY (shop) REFERENCES shop ON DELETE CASCADE"},
+			"1 approximate 2; 1 approximate 1 or 1 approximate 2; 1 exact 1; 1 exact"}, // whether the catalog was read again by then
 	})
 }

@@ -77,7 +77,7 @@ func TestCursors(t *testing.T) {
 type fetched struct {
 	name  string
 	steps []string // of two sessions; those of the second one begin with 2, and those of one past the proxy with 0
-	want  string   // the first session's statements: number, what was seen, rows
+	want  string   // the first session's statements: number, what was seen, rows; "or" stands between what is seen sooner and later
 }
 
 // playFetched plays sessions directly and through the proxy, alone, where each message must be the same; and then beside a second session.
@@ -118,7 +118,11 @@ func playBeside(t *testing.T, tables []string, fill string, list []fetched) {
 		one.step("X")
 		two.step("X")
 		past.step("X")
-		if d := cmp.Diff(tt.want, statements(ev.all()[before:])); d != "" {
+		got, want := statements(ev.all()[before:]), tt.want
+		if either := strings.Split(tt.want, " or "); slices.Contains(either, got) {
+			want = got
+		}
+		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", tt.name, d)
 		}
 	}

@@ -124,7 +124,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Skips() {
 			ev.Unread = rewrite.SkipsRows
-		} else if a.Hides(found, read.Whole) {
+		} else if a.Hides(found, r.decoded, read.Whole) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {
 			read.Where = a.Where.String()

@@ -58,7 +58,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each request of an application is made")
 	flag.BoolVar(&o.explain, "explain", false, "also show which statements were not seen exactly")
 	flag.Parse()
-	fmt.Println("| application | engine | statements | exact | approximate | opaque |\n|---|---|---|---|---|---|")
+	fmt.Println("| application | engine | statements | exact | approximate | opaque | conditions judged |\n|---|---|---|---|---|---|---|")
 	for _, name := range strings.Split(*engines, ",") {
 		if err := measureAll(context.Background(), o, name); err != nil {
 			fmt.Fprintf(os.Stderr, "coverage: %s: %v\n", name, err)
@@ -105,7 +105,9 @@ func measureAll(ctx context.Context, o options, name string) (err error) {
 		}
 		all := seen.Exact + seen.Approximate + seen.Opaque
 		share := func(n int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(max(all, 1))) }
-		fmt.Printf("| %s | %s %s | %d | %s | %s | %s |\n", a.name, d.Title, s.Version, all, share(seen.Exact), share(seen.Approximate), share(seen.Opaque))
+		asked := seen.Predicates + seen.Unevaluated()
+		judged := fmt.Sprintf("%.1f%%", 100*float64(seen.Predicates)/float64(max(asked, 1)))
+		fmt.Printf("| %s | %s %s | %d | %s | %s | %s | %s |\n", a.name, d.Title, s.Version, all, share(seen.Exact), share(seen.Approximate), share(seen.Opaque), judged)
 		if o.explain {
 			fmt.Printf("\n%s\n", seen.Explain())
 		}

@@ -94,11 +94,14 @@ func (v Coverage) Explain() string {
 	if all == 0 {
 		return "No statement was seen.\n"
 	}
-	if missed == 0 {
-		fmt.Fprintf(&b, "All %s were seen exactly.\n", prose.Count(all, "statement"))
-	} else {
+	switch {
+	case missed > 0:
 		fmt.Fprintf(&b, "Not seen exactly: %d of %s (%s).\n", missed, prose.Count(all, "statement"), share(missed, all))
 		explain(&b, v.Lost, all)
+	case all == 1:
+		fmt.Fprintln(&b, "The one statement was seen exactly.")
+	default:
+		fmt.Fprintf(&b, "All %d statements were seen exactly.\n", all)
 	}
 	if left := v.Unevaluated(); left > 0 {
 		asked := left + v.Predicates

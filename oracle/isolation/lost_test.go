@@ -50,6 +50,9 @@ func TestExplain(t *testing.T) {
 	if got, want := (Coverage{}).Explain(), "No statement was seen.\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := (Coverage{Exact: 1}).Explain(), "The one statement was seen exactly.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := (Coverage{Exact: 2}).Explain(), "All 2 statements were seen exactly.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

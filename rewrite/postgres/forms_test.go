@@ -340,6 +340,8 @@ var forms = []form{
 	{`SELECT EXISTS (SELECT * FROM orders WHERE account_id = 77 LIMIT 1) AS there`, "exact", ""},
 	{`SELECT EXISTS (SELECT * FROM orders WHERE id = 12 LIMIT 0)`, "exact", ""}, // it looked for none
 	{`SELECT EXISTS (SELECT 1 FROM orders)`, "exact", ""}, // any of them
+	{`SELECT EXISTS (SELECT 1 FROM orders WHERE '[5,9]'::int4range @> id)`, "exact", ""},
+	{`SELECT EXISTS (SELECT 1 FROM account WHERE tags @> ARRAY['zz'])`, "opaque", ""}, // intarray has an operator by that name that refuses arrays with NULL
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE id = 12 OFFSET 1)`, "opaque", ""},
 	{`SELECT NOT EXISTS (SELECT 1 FROM orders WHERE id = 12)`, "opaque", ""},
 	{`SELECT a.id, EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) FROM account a WHERE a.id > 1`, "exact", "read account 2, read account 3, read account 4, read orders 12"},

@@ -96,6 +96,23 @@ func harmlessOperator(e *pg.A_Expr) bool {
 	switch name {
 	case "=", "<>", "<", ">", "<=", ">=", "||":
 		return true
+	case "&&", "@>", "<@": // of ranges; operators of extensions by these names may find errors
+		return ofRange(e.Lexpr) || ofRange(e.Rexpr)
+	}
+	return false
+}
+
+// ofRange reports whether an expression is a cast to a type of ranges, or to one of their bounds.
+func ofRange(n *pg.Node) bool {
+	typ := n.GetTypeCast().GetTypeName()
+	to := pgsyntax.LastName(typ.GetNames())
+	if len(typ.GetArrayBounds()) > 0 {
+		return false
+	}
+	for of, bound := range boundTypes {
+		if to == of || to == bound {
+			return true
+		}
 	}
 	return false
 }

@@ -33,7 +33,7 @@ type Found struct {
 	Hops  []Hop
 }
 
-// Through gives the shortest cycle through a node of each class, most severe first, and whether there is any cycle. txns is how many transactions began
+// Through gives the shortest cycle through a node of each class, most severe first, and whether it knows of any cycle. txns is how many transactions began
 // so far. A cycle over all the transactions of a more severe one says nothing new and is left out, and so does one that is far away while there is a more
 // severe one (maxFurther).
 func (g *Graph) Through(s uint32, mask Kinds, txns int) (list []Found, some bool) {
@@ -50,7 +50,7 @@ func (g *Graph) Through(s uint32, mask Kinds, txns int) (list []Found, some bool
 		} else if any == nil && cl.Class == anomaly.GNonadjacent {
 			if far != Unbounded { // the first search went as far
 				g.Far++
-				return nil, true
+				return nil, false
 			}
 			if any, _ = g.Look(s, &all, far); any == nil {
 				return nil, false

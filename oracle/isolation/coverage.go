@@ -152,7 +152,7 @@ func (v Coverage) String() string {
 		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
 	}
 	if v.Far > 0 {
-		fmt.Fprintf(&b, "; %s of many transactions not looked for to the end", prose.Count(v.Far, "cycle"))
+		b.WriteString("; " + v.far())
 	}
 	say(v.Requests, "request", " judged")
 	say(v.Possible, "possible finding", " between requests, which --possible shows")
@@ -166,20 +166,30 @@ func (v Coverage) String() string {
 	return b.String()
 }
 
+// far says how many searches ended early.
+func (v Coverage) far() string {
+	return prose.Count(v.Far, "attempt") + " to find a long cycle ended early"
+}
+
 // Caution says where an anomaly may hide although nothing was found; empty: nowhere that is known.
 func (v Coverage) Caution() string {
-	say := func(n int, what string) string {
-		return prose.Count(n, "statement") + " chose rows by a condition " + what + " could not be judged: double bookings hide there"
+	var list []string
+	say := func(n int, what string) {
+		if n > 0 {
+			list = append(list, prose.Count(n, "statement")+" chose rows by a condition "+what+" could not be judged: double bookings hide there")
+		}
 	}
-	switch n := v.Unevaluated() - v.Partly; {
-	case n > 0 && v.Partly > 0:
-		return say(n, "that") + fmt.Sprintf("; of %d more a part was judged", v.Partly)
-	case n > 0:
-		return say(n, "that")
-	case v.Partly > 0:
-		return say(v.Partly, "of which a part")
+	if n := v.Unevaluated() - v.Partly; n > 0 && v.Partly > 0 {
+		say(n, "that")
+		list = append(list, fmt.Sprintf("of %d more a part was judged", v.Partly))
+	} else {
+		say(n, "that")
+		say(v.Partly, "of which a part")
 	}
-	return ""
+	if v.Far > 0 {
+		list = append(list, v.far()+": anomalies of many transactions may hide there")
+	}
+	return strings.Join(list, "; ")
 }
 
 // predicates says how many predicate reads were evaluated, and why not the others.

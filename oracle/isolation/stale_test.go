@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/anomaly"
 	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 )
@@ -117,12 +118,44 @@ func TestFar(t *testing.T) {
 			c.Add(&e)
 		}
 		v := c.Coverage()
-		if len(c.Summary()) != test.found || v.Far != test.far || strings.Contains(v.String(), "not looked for to the end") != (test.far > 0) {
+		if len(c.Summary()) != test.found || v.Far != test.far || strings.Contains(v.String(), "; 1 attempt to find a long cycle ended early") != (test.far > 0) || (v.Caution() != "") != (test.far > 0) {
 			t.Errorf("%+v: %d findings, %s", test, len(c.Summary()), v)
 		}
 		verdicts := Levels(c).Judge()
 		if i := slices.IndexFunc(verdicts, func(v level.Verdict) bool { return v.Level == "PL-3" }); verdicts[i].State != level.Broken {
 			t.Errorf("%+v: PL-3 is %v", test, verdicts[i].State)
+		}
+	}
+}
+
+// TestFarStrict: where the search of a bounded number of visits found no cycle of data, those in session order and real time are looked for all the same.
+func TestFarStrict(t *testing.T) {
+	for _, grant := range []int{cycle.DefaultGrant, -1 << 30} {
+		for read, want := range map[string]int{"y@0": 1, "y@1": 0} { // the near miss reads what its session wrote
+			var b strings.Builder
+			b.WriteString("s3 t1 begin \"serializable\"; t1 w y 0>1; t1 commit\n")
+			for i := 2; i < 2000; i++ {
+				fmt.Fprintf(&b, "s2 t%d begin \"serializable\"; t%d r c.z%d@1; t%d w c.z%d >1; t%d commit\n", i, i, i-1, i, i, i)
+			}
+			fmt.Fprintf(&b, "s4 t2000 begin \"serializable\"; t2000 w x 0>1, w c.w >1; t2000 commit\n")
+			for i := 2001; i < 4000; i++ {
+				fmt.Fprintf(&b, "s4 t%d begin \"serializable\"; t%d r c.w%d@1; t%d w c.w%d >1; t%d commit\n", i, i, i-1, i, i, i)
+			}
+			fmt.Fprintf(&b, "s3 t4000 begin \"serializable\"; t4000 r c.z1999@1 x@0 %s; t4000 commit\n", read)
+			c := New(Options{Keep: -1, Strict: true})
+			c.paths.Limit(cycle.DefaultNear, grant, cycle.DefaultFree)
+			for _, e := range parse(t, b.String()) {
+				c.Add(&e)
+			}
+			process := 0
+			for _, f := range c.Summary() {
+				if strings.HasSuffix(string(f.Class), anomaly.SuffixProcess) {
+					process++
+				}
+			}
+			if process != want {
+				t.Errorf("grant %d, read %s: %d findings in session order, want %d; %s", grant, read, process, want, c.Coverage())
+			}
 		}
 	}
 }

@@ -136,18 +136,16 @@ func (x *execution) gone(ctx context.Context, id uint64, kill bool) error {
 	}
 }
 
-// endWaiting ends the sessions whose statements are to be killed in a wait. All steps that are with the server wait, as out says, so that nobody but the
-// scenario's next step could end the wait. Whom such a statement waits for is noted.
+// endWaiting ends a session whose statement is to be killed in a wait. All steps that are with the server wait, as out says, so that nobody but the
+// scenario's next step could end the wait; one session's end may, so that the others are looked at again. Whom the statement waited for is noted.
 func (x *execution) endWaiting(ctx context.Context, sessions []scheduler.Session, places []int, out []shell.Wait) error {
 	for i, s := range sessions {
 		if out[i].Foreign || fault(x.perm.Steps[places[i]].Step.SQL) != inWait {
 			continue
 		}
 		x.note(func() { x.ended[s], x.waitsFor[places[i]] = true, numbers(out[i].For) })
-		if err := x.gone(ctx, x.lab.members[s].conn.ID(), true); err != nil {
-			return err
-		}
 		out[i] = shell.Wait{}
+		return x.gone(ctx, x.lab.members[s].conn.ID(), true)
 	}
 	return nil
 }

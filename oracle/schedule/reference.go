@@ -81,10 +81,11 @@ func Acting(list []Reference, table string, up bool) (tables []string) {
 	return tables
 }
 
-// ByRows says why what a statement does depends on what the server chooses: mostly on the order in which it comes to the rows, which the plan decides; empty: it does not. One and
-// the same DELETE is refused if it comes to a row that others refer to before it comes to these. Of unique keys only a refusal depends on it: they are
-// looked at row by row everywhere (PostgreSQL manual, CREATE TABLE: Non-Deferred Uniqueness Constraints; MySQL manual, 1.6.3.2).
-func (s *Schedule) ByRows(list []Reference, st *statement.Statement, refused bool) string {
+// ByRows says why what a statement does depends on what the server chooses: mostly on the order in which it comes to the rows, which the plan decides; empty:
+// it does not. One and the same DELETE is refused if it comes to a row that others refer to before it comes to these. a and b are the errors of the
+// two answers that differ. Of unique keys only a refusal depends on it: they are looked at row by row everywhere (PostgreSQL manual, CREATE TABLE: Non-Deferred
+// Uniqueness Constraints; MySQL manual, 1.6.3.2).
+func (s *Schedule) ByRows(list []Reference, st *statement.Statement, a, b *answer.Error) string {
 	targets := st.Targets()
 	is := func(name string) bool {
 		return slices.ContainsFunc(targets, func(u statement.TableUse) bool {
@@ -100,10 +101,11 @@ func (s *Schedule) ByRows(list []Reference, st *statement.Statement, refused boo
 			}
 		}
 	}
-	if refused && st.Insert == nil && slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool { return Computed(a) && KeyColumn(setup, a.Column) }) {
+	if !answer.SameError(a, b) && st.Insert == nil && slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool { return Computed(a) && KeyColumn(setup, a.Column) }) {
 		return "unique keys are looked at row by row"
 	}
-	if refused && s.DBMS().ReplaceUpdates && st.Verb == "replace" && slices.ContainsFunc(list, func(r Reference) bool { return is(r.Parent) }) {
+	refers := func(e *answer.Error) bool { return e != nil && (e.Code == "1451" || e.Code == "1217") }
+	if s.DBMS().ReplaceUpdates && st.Verb == "replace" && refers(a) != refers(b) && slices.ContainsFunc(list, func(r Reference) bool { return is(r.Parent) }) {
 		return "the server may perform REPLACE as an update, which deletes no row to which others refer"
 	}
 	return ""

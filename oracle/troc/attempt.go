@@ -48,7 +48,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	}
 	if name := differ(st, &tr.answer); name != "" {
 		if cand.uncertain == "" {
-			cand.uncertain = cmp.Or(c.s.ByRows(c.keys, q, name == oracle.NameError), looksBack(c, w, i, cand, name == oracle.NameError))
+			cand.uncertain = cmp.Or(c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
 		}
 		explained, err := c.explained(ctx, w, i, kind, r, tr)
 		switch {

@@ -63,6 +63,7 @@ type difference struct {
 	step               *schedule.Step // as fact, of the schedule itself
 	table              string
 	expected, observed oracle.Side
+	errs               [2]*answer.Error // of oracle.NameError
 	reference          []string
 }
 
@@ -107,7 +108,7 @@ func compareAnswers(want, got answer.Result, affected bool) *difference {
 	}
 	switch {
 	case !answer.SameError(want.Err, got.Err):
-		return &difference{name: oracle.NameError, expected: oracle.Side{Text: errText(want)}, observed: oracle.Side{Text: errText(got)}}
+		return &difference{name: oracle.NameError, expected: oracle.Side{Text: errText(want)}, observed: oracle.Side{Text: errText(got)}, errs: [2]*answer.Error{want.Err, got.Err}}
 	case want.Err != nil:
 		return nil
 	case !slices.Equal(answer.Names(want.Columns), answer.Names(got.Columns)):
@@ -175,7 +176,7 @@ func (k *check) byRows(ctx context.Context, d *difference) (string, error) {
 		return "", fmt.Errorf("prepare the database: %w", err)
 	}
 	list, _, err := schedule.References(ctx, k.options.Plain, k.original.DBMS())
-	if why := k.original.ByRows(list, &d.step.Statement, d.name == oracle.NameError); why != "" {
+	if why := k.original.ByRows(list, &d.step.Statement, d.errs[0], d.errs[1]); why != "" {
 		return d.step.Name + ": " + why, nil
 	}
 	return "", err

@@ -12,6 +12,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // faulty is a stage on a server that is wrong about something.
@@ -263,13 +264,17 @@ func TestGiven(t *testing.T) {
 // TestRawRows: a report says how the raw database got the rows that the query met. Those that nobody changed came from the setup's own statements.
 func TestRawRows(t *testing.T) {
 	t.Parallel()
-	const table = "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(9));\nINSERT INTO t VALUES (1, 'x'), (2, NULL);\n"
 	eachEngine(t, func(t *testing.T, p *place) {
+		table := "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(9));\nINSERT INTO t VALUES (1, 'x'), (2, NULL);\n"
+		second, third := "'2'", "'3'"
+		if p.d.Product.Dialect == product.DialectSQLite {
+			second, third = "2", "3"
+		}
 		s := p.stages(t, p.level(p.d.Default))
 		q := p.d.Product.Quote("t")
 		for sql, want := range map[string]string{
-			"BEGIN;\nDELETE FROM t WHERE a = 1;\nINSERT INTO t VALUES (3, 'it''s');\nSELECT a FROM t WHERE a < 9;": "INSERT INTO " + q + " VALUES (2, NULL), (3, 'it''s')",
-			"DELETE FROM t WHERE a = 1;\nSELECT a FROM t WHERE a < 9;":                                             "INSERT INTO " + q + " VALUES (2, NULL)",
+			"BEGIN;\nDELETE FROM t WHERE a = 1;\nINSERT INTO t VALUES (3, 'it''s');\nSELECT a FROM t WHERE a < 9;": "INSERT INTO " + q + " VALUES (" + second + ", NULL), (" + third + ", 'it''s')",
+			"DELETE FROM t WHERE a = 1;\nSELECT a FROM t WHERE a < 9;":                                             "INSERT INTO " + q + " VALUES (" + second + ", NULL)",
 			"SELECT a FROM t WHERE a < 9;": "INSERT INTO t VALUES (1, 'x'), (2, NULL)",
 		} {
 			spec, err := lab.Script("rows", table+sql, p.describe())
@@ -289,6 +294,47 @@ func TestRawRows(t *testing.T) {
 			if got := strings.Join(inserts, "; "); got != want {
 				t.Errorf("%s: the raw database came from %s, want %s", sql, got, want)
 			}
+		}
+	})
+}
+
+// TestRawRowsAgain: the report's statements give the raw database the rows of the database, whatever their types are.
+func TestRawRowsAgain(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, p *place) {
+		typed := map[product.Dialect]string{product.DialectPostgres: "b JSON, c BOOLEAN, d NUMERIC", product.DialectSQLite: "b, c INT, d TEXT"}[p.d.Product.Dialect]
+		values := "'5', '1', '10'"
+		switch {
+		case typed == "":
+			typed = "b ENUM('5', '1', '2'), c JSON, d VARCHAR(9)"
+		case p.d.Product.Dialect == product.DialectSQLite:
+			values = "5, '1', '10'"
+		}
+		s := p.stages(t, p.level(p.d.Default))
+		spec, err := lab.Script("rows", "CREATE TABLE t (a INT PRIMARY KEY, "+typed+");\nBEGIN;\nINSERT INTO t VALUES (3, "+values+");\nSELECT a FROM t WHERE a < 9;", p.describe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := radar.Check(t.Context(), s.execute(t, spec), faulty{Stage: s.first, spoil: lose("SELECT a FROM t WHERE a < 9")}, s.options)
+		if err != nil || len(v.Findings) != 1 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		want, err := s.options.Raw.Tables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var script []string
+		for _, line := range v.Findings[0].Difference.Reference {
+			if sql := strings.TrimPrefix(line, oracle.RawDatabase+": "); !strings.HasPrefix(sql, "SELECT") {
+				script = append(script, sql)
+			}
+		}
+		if err := s.options.Raw.Prepare(t.Context(), script, 1); err != nil {
+			t.Fatalf("%v: %v", script, err)
+		}
+		got, err := s.options.Raw.Tables(t.Context())
+		if d := answer.DiffTables(want, got); err != nil || len(d) > 0 || len(got) != 1 || len(got[0].Rows) != 1 {
+			t.Errorf("%v: %+v, %v", script, d, err)
 		}
 	})
 }

@@ -319,7 +319,7 @@ func (c *checker) reference(ctx context.Context, query string) ([]string, error)
 	return list, nil
 }
 
-// insert writes a table's rows as a statement, for people: the server makes numbers of texts, too.
+// insert writes a table's rows as a statement, for people. The server makes numbers of texts, too; an ENUM's value and JSON are no numbers.
 func (c *checker) insert(t answer.Table) string {
 	rows := make([]string, len(t.Rows))
 	for i, row := range t.Rows {
@@ -329,7 +329,7 @@ func (c *checker) insert(t answer.Table) string {
 			switch {
 			case v == nil:
 				values[n] = "NULL"
-			case number.Match(v):
+			case c.lite && number.Match(v): // where a column has no type, a text would stay one
 				values[n] = text
 			case c.family && !c.lite && !printable(text):
 				values[n] = fmt.Sprintf("X'%x'", []byte(v))

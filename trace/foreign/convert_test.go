@@ -258,7 +258,7 @@ func TestConvertNative(t *testing.T) {
 	}
 }
 
-// TestConvertUnknown: a read without a result, and a time that is not told, do not become a read of nothing and a time.
+// TestConvertUnknown: a read without a result, and a time and a session that are not told, do not become a read of nothing, a time and one session.
 func TestConvertUnknown(t *testing.T) {
 	const sound = `{"tid":2,"sid":2,"sts":{"p":4,"l":0},"cts":{"p":5,"l":0},"ops":[{"t":"w","k":8,"v":1}]}`
 	for text, omitted := range map[string]int{
@@ -266,6 +266,8 @@ func TestConvertUnknown(t *testing.T) {
 		`[{"tid":1,"sid":1,"sts":{"p":1,"l":0},"cts":{"p":2,"l":0},"ops":[{"t":"w","k":7,"v":2}]},{"tid":3,"sid":3,"sts":{"p":3,"l":0},"cts":{"p":6,"l":0},"ops":[{"t":"r","k":7,"v":2}]},` + sound + `]`:    0,
 		`[{"tid":1,"sid":1,"sts":{"p":1,"l":0},"ops":[{"t":"w","k":7,"v":2}]},{"tid":3,"sid":3,"cts":{"p":6,"l":0},"ops":[{"t":"r","k":7,"v":2}]},` + sound + `]`:                                            0,
 		`[{"tid":1,"sid":1,"sts":{"p":3,"l":0},"cts":{"p":2,"l":0},"ops":[{"t":"w","k":7,"v":2}]},{"tid":3,"sid":3,"sts":{"p":3,"l":0},"cts":{"p":6,"l":0},"ops":[{"t":"r","k":9,"v":null}]},` + sound + `]`: 1,
+		`[{"tid":1,"ops":[{"t":"w","k":7,"v":2}]},{"tid":3,"ops":[{"t":"r","k":7,"v":null}]},` + sound + `]`:                                                                                                 0,
+		`[{"tid":1,"sid":0,"sts":{"p":1},"cts":{"p":2},"ops":[{"t":"w","k":7,"v":2}]},{"tid":3,"sid":0,"sts":{"p":3},"cts":{"p":6},"ops":[{"t":"r","k":7,"v":null}]},` + sound + `]`:                         0, // near miss: one session
 	} {
 		h := read(t, TimeKiller, text)
 		if n := len(h.Omitted); n != omitted {
@@ -277,6 +279,9 @@ func TestConvertUnknown(t *testing.T) {
 				t.Fatal(err)
 			}
 			again := read(t, to, b.String())
+			if to == TimeKiller && omitted == 0 && judgement(again) != judgement(h) {
+				t.Errorf("%s again: %s, want %s", text, judgement(again), judgement(h))
+			}
 			if got, want := classesOf(again), classesOf(h); got != want || len(again.Omitted) > 0 {
 				t.Errorf("%s as %s: %s, want %s; %v\n%s", text, to, got, want, again.Omitted, b.String())
 			}

@@ -156,8 +156,10 @@ func writeTimeKiller(h *observed.History) ([]byte, error) {
 		case t.Outcome == history.OutcomeUnknown:
 			return nil, errUnknown
 		}
-		session := int64(t.Session)
-		k := killerTxn{TID: &t.ID, SID: &session, STS: stampOf(t.Begin), CTS: stampOf(t.End), Ops: []killerOp{}}
+		k := killerTxn{TID: &t.ID, STS: stampOf(t.Begin), CTS: stampOf(t.End), Ops: []killerOp{}}
+		if session := int64(t.Session); session > 0 { // it is known
+			k.SID = &session
+		}
 		for n := range t.Ops {
 			op := &t.Ops[n]
 			value, err := json.Marshal(jsonValue(op, true))

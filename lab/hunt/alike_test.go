@@ -93,6 +93,7 @@ func TestSameQuery(t *testing.T) {
 	for query, want := range map[string]bool{
 		"SELECT IFNULL(a, '') IN (X'31') FROM t": true, "SELECT a FROM t WHERE IFNULL(a, '') <= 'a'": true, "SELECT GREATEST(IFNULL(a, ''), 2) FROM t": true,
 		"SELECT IFNULL(a, '') = DATE '2024-01-02' FROM t": true, "SELECT CAST(IFNULL(a, '') AS DATE) FROM t": false,
+		"SELECT IFNULL(a, '') < TIMESTAMP'2024-01-02 00:00:00' FROM t": true, "SELECT YEAR(IFNULL(a, '')) FROM t": false, "SELECT DATE(IFNULL(a, '')) FROM t": false,
 		"SELECT HEX(COALESCE(a, '')) FROM t": false, "SELECT a FROM t WHERE a IN (1.5)": false, "SELECT HEX(a) FROM t": false,
 	} {
 		if got := wrong.same(finding("radar", oracle.Radar), hallmarks(spec("CREATE TABLE t (a DATETIME NOT NULL)"), []string{query})); got != want {

@@ -100,8 +100,8 @@ var hints = regexp.MustCompile(`(?s)/\*\+.*?\*/`)
 // plainWords look like functions and are none.
 var plainWords = map[string]bool{"values(": true, "as(": true, "and(": true, "or(": true, "not(": true, "in(": true, "on(": true, "t(": true}
 
-// hallmark finds the words of a case that may matter to a bug, and functions.
-var hallmark = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
+// hallmark finds the words of a case that may matter to a bug, functions, and the types of constants (DATE '2024-01-02').
+var hallmark = regexp.MustCompile(`(?i)\b(?:DATE|TIME|TIMESTAMP)\s*'|\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
 	`DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|DATE|DATETIME|TIMESTAMP|TIME|YEAR|BIT|BOOLEAN|UNSIGNED|COLLATE|VIEW|` +
 	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
 	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|SOME|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
@@ -118,7 +118,7 @@ func hallmarks(spec *scenario.Spec, statements []string) []string {
 	note := func(where, sql string) {
 		sql = members.ReplaceAllString(sql, "$1 IN")
 		for _, m := range hallmark.FindAllString(hints.ReplaceAllString(sql, ""), -1) {
-			word := strings.Join(strings.Fields(strings.ToLower(m)), " ")
+			word := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(m)), " "), " '", "'")
 			if word == "any" || word == "some" {
 				word = "all" // one quantifier is the other one of the opposite
 			}
@@ -172,8 +172,7 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 			list = slices.DeleteFunc(list, func(mark string) bool { return mark == "join" })
 		}
 		if function {
-			cast := slices.Contains(list, "cast")
-			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] || !cast && types["setup "+mark] })
+			list = slices.DeleteFunc(list, func(mark string) bool { return observers[mark] || types[mark] || strings.HasSuffix(mark, "'") })
 		}
 		slices.Sort(list)
 		return slices.Compact(list)
@@ -187,7 +186,7 @@ var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, ora
 // observers are hallmarks that show a wrong value, where a function is there that may have made it.
 var observers = map[string]bool{"hex(": true, "greatest(": true, "least(": true, "concat(": true, "length(": true, "in": true, "between": true, "like": true}
 
-// types are hallmarks of columns' types. Where a function is wrong, they say in which values it shows, and so do those of constants (DATE '2024-01-02').
+// types are hallmarks of columns' types. Where a function is wrong, they say in which values it shows, and so do those of constants.
 var types = map[string]bool{
 	"setup enum": true, "setup json": true, "setup blob": true, "setup text": true, "setup char": true, "setup varchar": true, "setup binary": true, "setup decimal": true,
 	"setup numeric": true, "setup float": true, "setup double": true, "setup real": true, "setup date": true, "setup datetime": true, "setup timestamp": true,

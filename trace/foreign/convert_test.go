@@ -294,3 +294,35 @@ func classesOf(h *observed.History) string {
 	line, _, _ := strings.Cut(judgement(h), "]")
 	return line
 }
+
+// TestConvertSessions: Elle's forms keep the order of a session, also around a transaction of unknown outcome, or refuse it where its transactions
+// overlap or have no times.
+func TestConvertSessions(t *testing.T) {
+	const form = `[{"tid":1,"sid":1,%s,"ops":[{"t":"w","k":7,"v":2}]},{"tid":2,"sid":1,%s,"ops":[{"t":"r","k":7,"v":null}]},{"tid":3,"sid":2,"sts":{"p":5},"cts":{"p":6},"ops":[{"t":"r","k":7,"v":2}]}]`
+	const crashed = "{:type :invoke, :process 0, :value [[:append x 1]]}\n{:type :ok, :process 0, :value [[:append x 1]]}\n{:type :invoke, :process 0, :value [[:append y 1]]}\n" +
+		"{:type :invoke, :process 0, :value [[:r x nil]]}\n{:type :ok, :process 0, :value [[:r x []]]}\n{:type :invoke, :process 1, :value [[:r x nil]]}\n{:type :ok, :process 1, :value [[:r x [1]]]}\n"
+	for _, test := range []struct {
+		from, text string
+		ok         bool
+	}{
+		{TimeKiller, fmt.Sprintf(form, `"sts":{"p":1},"cts":{"p":2}`, `"sts":{"p":3},"cts":{"p":4}`), true},
+		{TimeKiller, fmt.Sprintf(form, `"sts":{"p":1},"cts":{"p":2}`, `"sts":{"p":2},"cts":{"p":4}`), false},
+		{TimeKiller, fmt.Sprintf(form, `"sts":{"p":1},"cts":{"p":3}`, `"sts":{"p":2},"cts":{"p":4}`), false},
+		{TimeKiller, fmt.Sprintf(form, `"sts":{"p":1}`, `"cts":{"p":4}`), false},
+		{TimeKiller, fmt.Sprintf(form, `"sts":{"p":1},"cts":{"p":2}`, `"cts":{"p":4}`), true},
+		{Elle, crashed, true},
+		{Elle, "{:type :ok, :process 0, :value [[:append x 1]]}\n{:type :ok, :process 0, :value [[:r x []]]}\n{:type :ok, :process 1, :value [[:r x [1]]]}\n", true},
+	} {
+		h := read(t, test.from, test.text)
+		for _, to := range []string{Elle, JepsenJSON} {
+			var b bytes.Buffer
+			if err := Write(&b, h, to); (err == nil) != test.ok {
+				t.Errorf("%s as %s: %v", test.text, to, err)
+			} else if test.ok {
+				if got, want := judgement(read(t, to, b.String())), judgement(h); got != want {
+					t.Errorf("%s as %s: %s, want %s\n%s", test.text, to, got, want, b.String())
+				}
+			}
+		}
+	}
+}

@@ -213,7 +213,10 @@ func paired(h *observed.History, list []moment, never uint64) []operation {
 	}
 	points := make([]point, 0, 2*len(list))
 	for _, m := range list {
-		points = append(points, point{m.begin, false, m.i}, point{cmp.Or(m.end, never), true, m.i})
+		if m.begin > 0 || !h.Ordered { // a completion without an invocation has no beginning in real time
+			points = append(points, point{m.begin, false, m.i})
+		}
+		points = append(points, point{cmp.Or(m.end, never), true, m.i})
 	}
 	slices.SortStableFunc(points, func(a, b point) int {
 		if c := cmp.Compare(a.at, b.at); c != 0 || a.end == b.end {
@@ -229,25 +232,18 @@ func paired(h *observed.History, list []moment, never uint64) []operation {
 		free = max(free, h.Transactions[i].Session)
 	}
 	process := make([]uint64, len(h.Transactions))
-	busy := map[uint64]bool{}
 	out := make([]operation, 0, len(points))
 	for _, m := range points {
 		t := &h.Transactions[m.i]
-		if !m.end {
-			p := t.Session
-			if p == 0 || busy[p] {
+		if process[m.i] == 0 {
+			if process[m.i] = t.Session; t.Session == 0 || t.Outcome == history.OutcomeUnknown { // a process waits for its answer; no session orders what has none
 				free++
-				p = free
+				process[m.i] = free
 			}
-			process[m.i], busy[p] = p, true
-			out = append(out, operation{t, len(out), "invoke", p})
-			continue
 		}
-		kind := map[history.Outcome]string{history.OutcomeCommitted: "ok", history.OutcomeAborted: "fail"}[t.Outcome]
-		if kind == "" {
-			kind = "info"
-		} else {
-			busy[process[m.i]] = false
+		kind := "invoke"
+		if m.end {
+			kind = cmp.Or(map[history.Outcome]string{history.OutcomeCommitted: "ok", history.OutcomeAborted: "fail"}[t.Outcome], "info")
 		}
 		out = append(out, operation{t, len(out), kind, process[m.i]})
 	}

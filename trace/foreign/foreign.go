@@ -4,6 +4,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -92,8 +93,26 @@ func fits(h *observed.History, format string) error {
 		return observed.ErrUnwritten
 	case rolledBack && format == TimeKiller:
 		return errors.New("the form has no transactions that were rolled back, and a committed one read of such")
+	case (format == Elle || format == JepsenJSON) && h.Ordered && overlap(h):
+		return errors.New("in the form a session has one transaction after the other, and here one begins before, or when, the one before it ends, or the time of that is not known")
 	}
 	return nil
+}
+
+// overlap reports whether a session has a transaction that begins while the one before it is not certain to have ended.
+func overlap(h *observed.History) bool {
+	last := map[uint64]*observed.Transaction{}
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		if t.Session == 0 || t.Outcome == history.OutcomeUnknown {
+			continue
+		}
+		if p := last[t.Session]; p != nil && (p.End == 0 || cmp.Or(t.Begin, t.End, p.End) <= p.End) {
+			return true
+		}
+		last[t.Session] = t
+	}
+	return false
 }
 
 // Detect recognises a format by a file's beginning; empty: none of them.

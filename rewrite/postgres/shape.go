@@ -10,7 +10,7 @@ import (
 
 // Clients of the simple protocol write values into the text, so that hardly any text comes twice. Texts that differ in
 // the values of their literals only have the same shape, and nothing in a plan depends on these values, but for
-// settings. So a plan is made once per shape and its places are moved.
+// settings and for the types of numbers. So a plan is made once per shape and its places are moved.
 
 // shape replaces the numbers and plain quoted literals of a text by marks. ok is false if there are none, or if the
 // text has something that is left to the real parser (other kinds of quotes, numbers that run into words).
@@ -42,7 +42,11 @@ func shape(sql string) (text string, lits []rewrite.Literal, ok bool) {
 				return "", nil, false
 			}
 			lits = append(lits, rewrite.Literal{At: start, End: i})
-			out = append(out, 0) // no text has a zero byte
+			mark := byte(0) // no text has a zero byte
+			if i-start > 9 || strings.IndexByte(sql[start:i], '.') >= 0 {
+				mark = 2 // it may be another type than integer
+			}
+			out = append(out, mark)
 			continue
 		case c == '\'':
 			for i++; ; i++ {
@@ -91,7 +95,7 @@ func shape(sql string) (text string, lits []rewrite.Literal, ok bool) {
 					break
 				}
 			}
-		case c < 2:
+		case c <= 2:
 			return "", nil, false
 		default:
 			i++

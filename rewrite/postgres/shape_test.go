@@ -11,7 +11,7 @@ import (
 func TestShape(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"select a1 from t where id = 5 and b='it''s' -- 5", "select a1 from t where id = \x00 and b=\x01 -- 5"},
-		{`select "a'1" /* 1 /* 2 */ 'x' */ , .5, 1.5, $1`, "select \"a'1\" /* 1 /* 2 */ 'x' */ , \x00, \x00, $1"},
+		{`select "a'1" /* 1 /* 2 */ 'x' */ , .5, 1.5, $1`, "select \"a'1\" /* 1 /* 2 */ 'x' */ , \x02, \x02, $1"},
 		{"select E'x', 1", ""}, {"select U&'x', 1", ""}, {"select 1e5", ""}, {"select $$x$$, 1", ""}, {"select 'x", ""},
 		{"select 1 /* x", ""}, {"select x from t", ""}, {"select 1..2", ""}, {`select U&"x", 1`, ""}, {"select $a$ 1 $a$", ""},
 		{"select x'1F', 1", ""}, {`select "x, 1`, ""}, {"select '\x00'", ""},

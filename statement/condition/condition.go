@@ -434,7 +434,7 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 	c.Op, s.rest = s.rest[:i], s.rest[i:]
 	text := func(to *string) {
 		v, e := s.word()
-		if e != nil || v == nil {
+		if e != nil || v == nil || *v == "" {
 			err = errForm
 			return
 		}

@@ -157,6 +157,9 @@ func TestCompare(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(`(and (= number a 1) (unsure "why so") (in text b x null ""))`, `a 1 b "x y" c null`)
+	f.Add(`(= number (sum "") 1)`, ``)
+	f.Add(`(= number ""0)`, ``)
+	f.Add(`(or (>= number (sum +a -b "=1 2" ~3 0) 0) (&& daterange (range +d +e "=[]") [2026-01-01,]) (overlaps date (period +d =2026-01-01) "[2026-01-01,2026-01-02]"))`, `a 1 b 2 d 2026-01-01 e null`)
 	f.Fuzz(func(t *testing.T, where, image string) {
 		if c, err := Parse(where); err == nil {
 			back, err := Parse(c.String())

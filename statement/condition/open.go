@@ -107,7 +107,7 @@ func elements(s string) (list []Value, ok bool) {
 		} else {
 			v, rest, _ = strings.Cut(rest, ",")
 			rest = "," + rest
-			if v = strings.TrimSpace(v); v == "" || strings.ContainsAny(v, `{}"`) {
+			if v = strings.Trim(v, " \t\n\v\f\r"); v == "" || strings.ContainsAny(v, `{}"`) {
 				return nil, false
 			}
 			if strings.EqualFold(v, "null") {

@@ -144,7 +144,7 @@ func (s *scanner) term() (*Term, error) {
 	t := &Term{Fn: *fn}
 	for !s.take(')') {
 		w, err := s.word()
-		if err != nil || w == nil {
+		if err != nil || w == nil || *w == "" {
 			return nil, errForm
 		}
 		a := Arg{Minus: (*w)[0] == '-' || (*w)[0] == '~'}

@@ -173,5 +173,6 @@ func parameter(column string, oid uint32, v []byte, binary bool) (condition.Valu
 		format = 1
 	}
 	s, ok := wire.PostgresText(v, format, oid)
-	return &s, ok && utf8.ValidString(s)
+	rounds := strings.HasPrefix(typ, "numeric") && column != typ && strings.Contains(s, ".") // if it is cast to the column's type
+	return &s, ok && !rounds && utf8.ValidString(s)
 }

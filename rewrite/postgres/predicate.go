@@ -270,10 +270,10 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 	}
 	ask.Table = top.String()
 	if where != nil {
-		a := &asker{x, rel, ref, ask}
+		a := &asker{planner: x, rel: rel, ref: ref, ask: ask, typed: map[int32]string{}}
 		asked := a.condition(where)
 		ask = a.ask
-		ask.Where = condition.And(asked, ask.Where)
+		ask.Where = condition.And(a.certain(asked), ask.Where)
 	} else {
 		ask.Where = condition.And(ask.Where)
 	}
@@ -290,6 +290,8 @@ type asker struct {
 	rel *rewrite.Relation
 	ref string // its name in the statement
 	ask rewrite.Ask
+
+	typed map[int32]string // the types for which the condition takes parameters, by their places
 }
 
 // condition makes a condition that can be evaluated of an expression.
@@ -382,7 +384,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	open := func(op string, list ...*pg.Node) condition.Condition {
 		var values []condition.Value
 		for _, n := range list {
-			v, ok := a.value(n, of.reads(), of.typ, &a.ask)
+			v, ok := a.value(n, of.reads(), of.typ)
 			if !ok {
 				return condition.Unknown("a comparison of something else than a column with values")
 			}
@@ -435,8 +437,8 @@ func (a *asker) remainder(left, right *pg.Node) (c condition.Condition, ok bool)
 	if name == "" || !strings.HasPrefix(at.Type, "int") {
 		return c, false
 	}
-	d, ok1 := a.value(m.Rexpr, condition.Number, at.Type, &a.ask)
-	v, ok2 := a.value(right, condition.Number, at.Type, &a.ask)
+	d, ok1 := a.value(m.Rexpr, condition.Number, at.Type)
+	v, ok2 := a.value(right, condition.Number, at.Type)
 	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
 }
 
@@ -454,7 +456,7 @@ func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition
 	if other, of := caseOf(a.scene, right); other == fn {
 		fn, right = "alike", of
 	}
-	v, ok := a.value(right, condition.Text, at.Type, &a.ask)
+	v, ok := a.value(right, condition.Text, at.Type)
 	c = condition.Open(fn, condition.Text, name, v)
 	if op == "<>" {
 		c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
@@ -476,7 +478,7 @@ func (a *asker) constant(n *pg.Node) condition.Value {
 	if c := n.GetAConst(); c == nil || c.GetIval() == nil {
 		return nil
 	}
-	v, _ := a.value(n, condition.Number, "int4", &a.ask)
+	v, _ := a.value(n, condition.Number, "int4")
 	return v
 }
 
@@ -520,13 +522,14 @@ func (a *asker) array(n *pg.Node, of operand) (condition.Value, bool) {
 		}
 		n = c.Arg
 	}
-	if n.GetParamRef() == nil && n.GetAConst().GetSval() == nil {
+	if n.GetParamRef() == nil && n.GetAConst().GetSval() == nil || typ == "" {
 		return nil, false
 	}
-	return a.value(n, of.kind, typ+"[]", &a.ask)
+	return a.value(n, of.kind, typ+"[]")
 }
 
-// value gives a constant or a parameter in the form of condition.Open; typ is the type of what it is compared with.
+// value gives a constant or a parameter in the form of condition.Open; typ is the type of what it is compared with, empty if
+// that is not certain.
 func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrite.Ask) (condition.Value, bool) {
 	for cast := ""; n.GetTypeCast() != nil || n.GetParamRef() != nil; n = n.GetTypeCast().Arg {
 		if p := n.GetParamRef(); p != nil {
@@ -537,7 +540,7 @@ func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrit
 			if cast != "" {
 				typ = cast // it has the type of the cast
 			}
-			if t := ask.Types[num]; t != "" && t != typ {
+			if t := ask.Types[num]; typ == "" || t != "" && t != typ {
 				return nil, false
 			}
 			ask.Types[num] = typ

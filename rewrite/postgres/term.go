@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
@@ -66,7 +69,7 @@ func (a *asker) operand(n *pg.Node) operand {
 		if f := day.GetFuncCall(); f != nil && own(a.scene, f, "timezone") && len(f.Args) == 2 && f.Args[0].GetAConst().GetSval() != nil { // AT TIME ZONE
 			in = a.operand(f.Args[1])
 			in.utc = true // or nothing is certain
-			in.zone, _ = a.value(f.Args[0], condition.Text, "text", &a.ask)
+			in.zone, _ = a.value(f.Args[0], condition.Text, "text")
 		}
 		if in.name == "" || (in.kind != condition.Local || in.zone != nil) && !(in.kind == condition.Instant && in.utc) {
 			return operand{}
@@ -79,9 +82,12 @@ func (a *asker) operand(n *pg.Node) operand {
 		if in.name == "" || in.kind == condition.Other || in.kind.Bounds() != "" || in.typ == "enum" {
 			return operand{}
 		}
-		v, ok := a.value(c.Args[1], in.kind, in.typ, &a.ask)
+		v, ok := a.value(c.Args[1], in.kind, in.typ)
 		if !ok {
 			return operand{}
+		}
+		if wider(c.Args[1]) && in.typ != "numeric" {
+			in.typ = "" // what is compared with it may have the type of the constant
 		}
 		in.term, in.name = &condition.Term{Fn: "coalesce", Args: []condition.Arg{{Column: in.name}, {Value: v}}}, ""
 		return in
@@ -129,7 +135,7 @@ func (a *asker) rangeOf(f *pg.FuncCall, bound func(*pg.Node) (condition.Arg, boo
 	half := "=[)"
 	kinds := &half
 	if len(f.Args) == 3 {
-		if kinds, ok = a.value(f.Args[2], condition.Text, "text", &a.ask); !ok {
+		if kinds, ok = a.value(f.Args[2], condition.Text, "text"); !ok {
 			return nil, false
 		}
 	}
@@ -149,7 +155,7 @@ func (a *asker) ranges(op string, of operand, right *pg.Node) condition.Conditio
 	elem := boundTypes[of.typ]
 	if f := right.GetFuncCall(); f != nil && pgsyntax.LastName(f.Funcname) == of.typ {
 		args, ok := a.rangeOf(f, func(n *pg.Node) (condition.Arg, bool) {
-			v, ok := a.value(n, of.kind.Bounds(), elem, &a.ask)
+			v, ok := a.value(n, of.kind.Bounds(), elem)
 			return condition.Arg{Value: v}, ok
 		})
 		if !ok {
@@ -160,11 +166,11 @@ func (a *asker) ranges(op string, of operand, right *pg.Node) condition.Conditio
 	cast := pgsyntax.LastName(right.GetTypeCast().GetTypeName().GetNames())
 	switch {
 	case op == "@>" && (cast == elem || right.GetAConst().GetIval() != nil && elem == "int4"):
-		if v, ok := a.value(right, of.kind.Bounds(), elem, &a.ask); ok {
+		if v, ok := a.value(right, of.kind.Bounds(), elem); ok {
 			return of.open("has", v)
 		}
 	case op == "&&", op == "=", op == "<>", (op == "@>" || op == "<@") && cast == of.typ:
-		if v, ok := a.value(right, of.kind, of.typ, &a.ask); ok {
+		if v, ok := a.value(right, of.kind, of.typ); ok {
 			return of.open(op, v)
 		}
 	}
@@ -185,14 +191,75 @@ func (a *asker) overlapping(f *pg.FuncCall) condition.Condition {
 	if from.name == "" || to.name == "" || from.typ != to.typ || from.day || to.day || !slices.Contains([]string{"date", "timestamp", "timestamptz"}, from.typ) {
 		return unsure
 	}
-	v, ok := a.value(values[0], from.kind, from.typ, &a.ask)
-	w, ok2 := a.value(values[1], from.kind, from.typ, &a.ask)
+	v, ok := a.value(values[0], from.kind, from.typ)
+	w, ok2 := a.value(values[1], from.kind, from.typ)
 	if !ok || !ok2 {
 		return unsure
 	}
 	from.term = &condition.Term{Fn: "period", Args: []condition.Arg{{Column: from.name}, {Column: to.name}}}
 	return from.open("overlaps", v, w)
 }
+
+// value is that of the planner, and notes for which type the condition takes a parameter.
+func (a *asker) value(n *pg.Node, kind condition.Kind, typ string) (condition.Value, bool) {
+	v, ok := a.planner.value(n, kind, typ, &a.ask)
+	for n.GetTypeCast() != nil {
+		n = n.GetTypeCast().Arg
+	}
+	if p := n.GetParamRef(); p != nil && ok {
+		a.typed[p.Location] = a.ask.Types[int(p.Number)]
+	}
+	return v, ok
+}
+
+// certain leaves out the parameters of a condition to which the server may have given another type: that of a place elsewhere in the statement. A cast gives its type,
+// and the place of a new value of a column, or beside a column, that of the column.
+func (a *asker) certain(c condition.Condition) condition.Condition {
+	if len(a.ask.Types) == 0 {
+		return c
+	}
+	beside := func(n *pg.Node, column string, computes bool) {
+		at := a.rel.Attribute(column)
+		if p := n.GetParamRef(); p != nil && at != nil && a.typed[p.Location] == "" && (!computes || kindOf(at) == condition.Number) {
+			a.typed[p.Location] = at.Type
+		}
+	}
+	var params []*pg.ParamRef
+	pgsyntax.Walk(a.node, func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.ParamRef:
+			params = append(params, n)
+		case *pg.TypeCast:
+			if p := n.Arg.GetParamRef(); p != nil && len(n.TypeName.ArrayBounds) == 0 && a.typed[p.Location] == "" {
+				a.typed[p.Location] = pgsyntax.LastName(n.TypeName.Names)
+			}
+		case *pg.UpdateStmt:
+			if rel, _ := a.resolve(n.Relation); rel == a.rel {
+				for _, t := range n.TargetList {
+					beside(t.GetResTarget().GetVal(), t.GetResTarget().GetName(), false)
+				}
+			}
+		case *pg.A_Expr:
+			op := pgsyntax.LastName(n.Name)
+			if computes := mirrored[op] == ""; n.Kind == pg.A_Expr_Kind_AEXPR_OP && (!computes || strings.Contains("+-*/", op)) {
+				beside(n.Rexpr, pgsyntax.Column(n.Lexpr, a.ref), computes)
+				beside(n.Lexpr, pgsyntax.Column(n.Rexpr, a.ref), computes)
+			}
+		}
+		return true
+	})
+	other := func(p *pg.ParamRef) bool { return a.typed[p.Location] != a.ask.Types[int(p.Number)] }
+	nobody := "$0" // of which nobody knows the value
+	return c.Mapped(func(v condition.Value) condition.Value {
+		if v != nil && slices.ContainsFunc(params, func(p *pg.ParamRef) bool { return *v == fmt.Sprint("$", p.Number) && other(p) }) {
+			return &nobody
+		}
+		return v
+	})
+}
+
+// wider reports whether an expression is a number that may be of another type than integer.
+func wider(n *pg.Node) bool { return n.GetTypeCast() != nil || n.GetAConst().GetFval() != nil }
 
 // maxSum is how many columns and values a sum has at most.
 const maxSum = 8
@@ -223,6 +290,7 @@ func (a *asker) difference(left, right *pg.Node) (t *condition.Term, ok bool) {
 			mixed = mixed || typ != "" && at.Type != typ
 			typ = at.Type
 		}
+		mixed = mixed || wider(n)
 		t.Args, nodes = append(t.Args, condition.Arg{Minus: minus, Column: name}), append(nodes, n)
 		return len(t.Args) <= maxSum
 	}
@@ -231,7 +299,7 @@ func (a *asker) difference(left, right *pg.Node) (t *condition.Term, ok bool) {
 	}
 	for i := range t.Args {
 		if arg := &t.Args[i]; arg.Column == "" { // by now the type of the columns is known
-			if arg.Value, ok = a.value(nodes[i], condition.Number, typ, &a.ask); !ok || mixed && nodes[i].GetParamRef() != nil {
+			if arg.Value, ok = a.value(nodes[i], condition.Number, typ); !ok || mixed && nodes[i].GetParamRef() != nil {
 				return nil, false // a parameter has the type of what is beside it
 			}
 		}

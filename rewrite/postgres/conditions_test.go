@@ -116,8 +116,9 @@ func (c conditionMaker) condition(depth int) string {
 	return c.leaf()
 }
 
-// oneShape are conditions that differ in numbers only, of which the type matters.
-var oneShape = []string{"i = 7::int", "i = 6.6::int", "i = 1.4::int", "m = 1::numeric", "m = 1.5::numeric", "i + 1 = 8", "i + 1.0 = 8.0", "coalesce(i, 1) = 1", "coalesce(i, 1.5) = 1.5", "t = ANY ('{ann}')", "t = ANY ('{\u00a0ann}')"}
+// rareForms are conditions that random ones hardly meet: they differ only in numbers of which the type matters, in blanks, or in the schema of a type.
+var rareForms = []string{"i = 7::int", "i = 6.6::int", "i = 1.4::int", "m = 1::numeric", "m = 1.5::numeric", "i + 1 = 8", "i + 1.0 = 8.0", "coalesce(i, 1) = 1", "coalesce(i, 1.5) = 1.5", "t = ANY ('{ann}')", "t = ANY ('{\u00a0ann}')",
+	"l::app.date = '2026-01-01'", "i = 1.4::app.numeric", "t = 'annabel'::app.text", "t::app.text = 'an'", "l::pg_catalog.date = '2026-01-01'", "t::text = 'ann'"}
 
 // TestConditions compares what conditions are said to be of rows with what the server says, in two time zones. What is not certain may be unsure, but of
 // most it must not be. The texts of one shape share a plan, so that a literal that matters to a plan would show.
@@ -137,6 +138,7 @@ func TestConditions(t *testing.T) {
 		}
 		exec(t, conn, fmt.Sprintf("INSERT INTO c VALUES (%d, %s)", id, strings.Join(values, ", ")))
 	}
+	exec(t, conn, "CREATE SCHEMA app; CREATE DOMAIN app.date AS text; CREATE DOMAIN app.numeric AS int; CREATE DOMAIN app.text AS varchar(3)")
 	cat := catalog(t, conn)
 	r := postgres.New(rewrite.CaptureAuto)
 	r.WantAll()
@@ -162,8 +164,8 @@ func TestConditions(t *testing.T) {
 		}
 		for k := range 1500 {
 			where := c.condition(2)
-			if k < len(oneShape) {
-				where = oneShape[k]
+			if k < len(rareForms) {
+				where = rareForms[k]
 			}
 			res, err := conn.Exec(t.Context(), "SELECT id, ("+where+") FROM c").ReadAll()
 			if err != nil {

@@ -485,7 +485,7 @@ func (a *asker) constant(n *pg.Node) condition.Value {
 // comparedColumn is the column of rel that an expression is. Django casts varchar to text, which changes nothing.
 func comparedColumn(n *pg.Node, rel *rewrite.Relation, ref string) (string, *rewrite.Attribute) {
 	cast := n.GetTypeCast()
-	if cast != nil && pgsyntax.LastName(cast.TypeName.Names) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
+	if castTo(cast) == "text" && len(cast.TypeName.ArrayBounds) == 0 {
 		n = cast.Arg
 	}
 	name := pgsyntax.Column(n, ref)
@@ -517,7 +517,7 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 func (a *asker) array(n *pg.Node, of operand) (condition.Value, bool) {
 	typ := of.typ
 	if c := n.GetTypeCast(); c != nil {
-		if typ = pgsyntax.LastName(c.TypeName.Names); len(c.TypeName.ArrayBounds) != 1 || kinds[typ] != of.kind || len(c.TypeName.Typmods) > 0 {
+		if typ = castTo(c); len(c.TypeName.ArrayBounds) != 1 || kinds[typ] != of.kind {
 			return nil, false
 		}
 		n = c.Arg
@@ -548,10 +548,9 @@ func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrit
 			return &v, true
 		}
 		// A cast to a type of the same kind changes nothing that the kind can read, unless it rounds or cuts.
-		name, arg := n.GetTypeCast().TypeName, n.GetTypeCast().Arg
-		to := pgsyntax.LastName(name.Names)
+		to, arg := castTo(n.GetTypeCast()), n.GetTypeCast().Arg
 		rounds := kind == condition.Number && to != "numeric" && arg.GetParamRef() == nil && arg.GetAConst().GetIval() == nil
-		if kinds[to] != kind || rounds || cast != "" && arg.GetParamRef() != nil || len(name.Typmods) > 0 || len(name.ArrayBounds) > 0 || to == "enum" {
+		if kinds[to] != kind || rounds || cast != "" && arg.GetParamRef() != nil || len(n.GetTypeCast().TypeName.ArrayBounds) > 0 || to == "enum" {
 			return nil, false
 		}
 		cast = to

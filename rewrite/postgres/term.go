@@ -113,9 +113,18 @@ func own(x *scene, f *pg.FuncCall, name string) bool {
 	return x.function(name)&rewrite.FunctionUser == 0 && f.Over == nil && f.AggFilter == nil && !f.AggDistinct && !f.AggStar && !f.FuncVariadic && len(f.AggOrder) == 0
 }
 
+// castTo is the type of PostgreSQL's own that a cast is to, arrays aside; empty if that is not certain, or lengths are given.
+func castTo(c *pg.TypeCast) string {
+	names := c.GetTypeName().GetNames()
+	if len(names) > 2 || len(names) == 2 && names[0].GetString_().GetSval() != "pg_catalog" || len(c.GetTypeName().GetTypmods()) > 0 {
+		return ""
+	}
+	return pgsyntax.LastName(names)
+}
+
 // dayOf gives what date(...) or a cast to date is of.
 func dayOf(x *scene, n *pg.Node) *pg.Node {
-	if c := n.GetTypeCast(); c != nil && pgsyntax.LastName(c.TypeName.Names) == "date" && len(c.TypeName.ArrayBounds) == 0 {
+	if c := n.GetTypeCast(); castTo(c) == "date" && len(c.TypeName.ArrayBounds) == 0 {
 		return c.Arg
 	}
 	if f := n.GetFuncCall(); f != nil && own(x, f, "date") && len(f.Args) == 1 {
@@ -163,7 +172,7 @@ func (a *asker) ranges(op string, of operand, right *pg.Node) condition.Conditio
 		}
 		return of.open(op, args[0].Value, args[1].Value, args[2].Value)
 	}
-	cast := pgsyntax.LastName(right.GetTypeCast().GetTypeName().GetNames())
+	cast := castTo(right.GetTypeCast())
 	switch {
 	case op == "@>" && (cast == elem || right.GetAConst().GetIval() != nil && elem == "int4"):
 		if v, ok := a.value(right, of.kind.Bounds(), elem); ok {
@@ -231,7 +240,7 @@ func (a *asker) certain(c condition.Condition) condition.Condition {
 			params = append(params, n)
 		case *pg.TypeCast:
 			if p := n.Arg.GetParamRef(); p != nil && len(n.TypeName.ArrayBounds) == 0 && a.typed[p.Location] == "" {
-				a.typed[p.Location] = pgsyntax.LastName(n.TypeName.Names)
+				a.typed[p.Location] = castTo(n)
 			}
 		case *pg.UpdateStmt:
 			if rel, _ := a.resolve(n.Relation); rel == a.rel {

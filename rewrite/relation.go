@@ -153,7 +153,7 @@ type Attribute struct {
 }
 
 // Arbiter gives the columns of the only key by which a row can be in the way of a new one, of which some columns are given; none if that is not certain. A
-// primary key of one column that is left to its default is taken for a new one.
+// primary key of one column that is not given is taken for a new one.
 func (r *Relation) Arbiter(given func(column string) bool) (key []string) {
 	if r.Excludes {
 		return nil

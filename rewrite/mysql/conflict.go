@@ -44,7 +44,11 @@ func met(s *planner, n *ast.InsertStmt, src *source) bool {
 // key is the condition that a row has the given values of the only key by which it can be in the way; without parts if that is not certain.
 func (a *asker) key(given map[string]ast.ExprNode) (c condition.Condition) {
 	c.Op = "and"
-	for _, name := range a.src.rel.Arbiter(func(column string) bool { return given[strings.ToLower(column)] != nil }) {
+	fixed := func(column string) bool { // by the text or, unless the server counts, by a default that each row may have
+		at := a.src.column(column)
+		return given[strings.ToLower(column)] != nil || at == nil || !at.Auto
+	}
+	for _, name := range a.src.rel.Arbiter(fixed) {
 		at, value := a.src.column(name), given[strings.ToLower(name)]
 		if at == nil || value == nil {
 			return condition.Condition{}

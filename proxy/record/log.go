@@ -1,6 +1,8 @@
 package record
 
 import (
+	"slices"
+
 	"wirecheck/history"
 	"wirecheck/rewrite"
 )
@@ -42,7 +44,7 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 	}
 	for _, l := range t.pending {
 		ev := *l.ev
-		ev.Accesses = nil
+		ev.Accesses, ev.Reads = nil, slices.Clone(ev.Reads) // who has the first form may still read its list
 		add(&ev, l.changed)
 		t.record(&ev)
 	}

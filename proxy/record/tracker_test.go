@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -357,6 +358,38 @@ func TestTrackerLogAfterAutocommit(t *testing.T) {
 	stamp := s.logging("update a", "I")
 	s.trk.Logged(map[string][]history.Access{stamp: {{Op: history.OpUpdate, Version: "v"}}}, false)
 	s.want("t1 begin read committed implicit", "t1.1 update a", "t1 committed pending", "t1.1 update a update:v")
+}
+
+// TestTrackerLogKeepsFirstForm: what the log tells of a statement in autocommit is in its late form alone: a sink may still hold the first one's lists, in which the
+// condition's answer is not known to be whole. In a transaction the log comes before, and the one form has it.
+func TestTrackerLogKeepsFirstForm(t *testing.T) {
+	for status, want := range map[string][]bool{"I": {false, true}, "T": {true}} {
+		var events []history.Event
+		rec := NewRecorder("test", func(ev *history.Event) []Warning {
+			if ev.Kind == history.EventStmt && len(ev.Reads) > 0 {
+				events = append(events, *ev)
+			}
+			return nil
+		})
+		trk := NewTracker(rec, history.Event{Engine: "mariadb"}, Limits{})
+		if status == "T" {
+			trk.Done(trk.Answer(trk.Sending(plan("begin"))), Result{})
+			trk.Status(true)
+		}
+		p := plan("update a")
+		p.Log, p.Stamp, p.Predicate = true, true, true
+		p.Asks = []rewrite.Ask{{Table: "d.t", Current: true, Where: condition.Always}}
+		trk.Done(trk.Answer(trk.Sending(p)), Result{})
+		trk.Status(status == "T")
+		trk.Logged(nil, false)
+		var got []bool
+		for _, ev := range events {
+			got = append(got, ev.Reads[0].Whole)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("status %s: whole %v, want %v", status, got, want)
+		}
+	}
 }
 
 // TestTrackerLogTellsNothing: a statement that changed rows is not seen exactly if the log tells nothing of it; one that changed none is.

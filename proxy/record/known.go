@@ -21,10 +21,14 @@ type reads struct {
 type total struct {
 	txn    uint64
 	n      int
+	of     column // whose sum it is; empty: a count, or the server's
 	number string
 }
 
-// maxTotals is how many totals of a request are kept, and of one answer.
+// column is a column of a table.
+type column struct{ table, name string }
+
+// maxTotals is how many totals of a request are kept.
 const maxTotals = 32
 
 // columns are the values of a row by their columns.
@@ -101,15 +105,18 @@ func (rs *Requests) note(known *reads, a *history.Access, cells []Cell, ev *hist
 	}
 }
 
-// total remembers the totals of an answer.
-func (known *reads) total(r *Running, ev *history.Event, d lex.Dialect) {
-	list := r.totals
-	if len(list) > 0 && (r.ticket.plan.AsksExistence() || selectedConstants(r.ticket.plan.Text, d) > 0) {
-		list = nil
+// total remembers the totals of an answer. mu is held.
+func (rs *Requests) total(known *reads, r *Running, ev *history.Event, d lex.Dialect) {
+	before := len(known.totals)
+	add := func(of column, number string) { known.totals = append(known.totals, total{ev.Txn, ev.N, of, number}) }
+	if len(r.totals) > 0 && !r.ticket.plan.AsksExistence() && selectedConstants(r.ticket.plan.Text, d) == 0 {
+		for _, number := range r.totals {
+			add(column{}, number)
+		}
 	}
-	type column struct{ table, name string }
 	rows, sums, of := map[string]int64{}, map[column]*big.Rat{}, []column{}
-	for _, k := range r.reads {
+	for i := 0; len(r.reads) > 1 && i < len(r.reads); i++ { // the number in a single row is no total
+		k := &r.reads[i]
 		if k.access >= len(ev.Accesses) {
 			continue
 		}
@@ -121,36 +128,44 @@ func (known *reads) total(r *Running, ev *history.Event, d lex.Dialect) {
 				sums[key] = new(big.Rat)
 				of = append(of, key)
 			}
-			if n, ok := new(big.Rat).SetString(c.Text); ok && !c.Null && !c.Unread && flow.IsNumber(c.Text) {
+			if c.Null || c.Unread || !flow.IsNumber(c.Text) {
+				continue
+			}
+			if n, ok := new(big.Rat).SetString(c.Text); ok {
 				sums[key].Add(sums[key], n)
 			}
 		}
 	}
-	counted := map[string]bool{}
-	for _, key := range of {
-		if rows[key.table] < 2 {
-			continue // the number in a single row is no total
-		}
-		if !counted[key.table] {
-			counted[key.table] = true
-			list = append(list, strconv.FormatInt(rows[key.table], 10))
-		}
-		if sums[key].Sign() != 0 {
-			list = append(list, sums[key].FloatString(maxScale))
+	if r.cells > maxCells { // only how many rows came is known
+		for i := range ev.Accesses {
+			rows[ev.Accesses[i].Row.Table]++
 		}
 	}
-	for _, number := range list[:min(len(list), maxTotals)] {
-		known.totals = append(known.totals, total{ev.Txn, ev.N, number})
+	for _, n := range rows {
+		if n > 1 && len(known.totals) < before+maxTables {
+			add(column{}, strconv.FormatInt(n, 10))
+		}
+	}
+	for _, key := range of[:min(len(of), maxTotals-maxTables)] {
+		if rows[key.table] > 1 && sums[key].Sign() != 0 {
+			add(key, sums[key].FloatString(maxScale))
+		}
 	}
 	known.totals = known.totals[max(0, len(known.totals)-maxTotals):]
+	rs.size += len(known.totals) - before
 }
+
+// maxTables is of how many tables the rows of an answer are counted.
+const maxTables = 8
 
 // maxScale is how many digits behind the point the sums have that are compared.
 const maxScale = 12
 
-// tells reports whether a number may come from another answer than the one with v: it is a total of that.
-func (known *reads) tells(v *value, number string) bool {
-	return slices.ContainsFunc(known.totals, func(t total) bool { return (t.txn != v.txn || t.n != v.n) && flow.SameNumber(t.number, number) })
+// tells reports whether a number may come from another value than v, of that column: it is a total. The sum of the column in the answer with v comes from v.
+func (known *reads) tells(v *value, of column, number string) bool {
+	return slices.ContainsFunc(known.totals, func(t total) bool {
+		return (t.txn != v.txn || t.n != v.n || t.of != of) && flow.SameNumber(t.number, number)
+	})
 }
 
 // doubt marks what the request had read of rows of which the statement shows something else than their columns, so that a value which is written later may
@@ -191,7 +206,7 @@ func doubtful(values columns) {
 	}
 }
 
-// selectedConstants counts the columns of a SELECT's answer that are literals, as in SELECT 1 AS one FROM t; 0 if the text does not begin with SELECT.
+// selectedConstants counts the columns of a SELECT's answer that are literals, as in SELECT 1 AS one FROM t and in SELECT 1; 0 if the text does not begin with SELECT.
 func selectedConstants(sql string, d lex.Dialect) (n int) {
 	depth, words, literals, others, begun, as := 0, 0, 0, 0, false, false
 	item := func() {
@@ -227,7 +242,8 @@ func selectedConstants(sql string, d lex.Dialect) (n int) {
 			others++
 		}
 	}
-	return 0
+	item() // there is no FROM
+	return n
 }
 
 // derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
@@ -245,14 +261,10 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, by loa
 				continue
 			}
 			if !v.unread && len(list) < maxCells {
-				kind := v.relates(o)
-				if kind == flow.Plus && known.tells(&v, o.Value) {
-					kind = ""
-				}
-				list = append(list, v.derived(row, o, kind))
+				list = append(list, v.derived(row, o, v.relates(o, known.tells(&v, column{row.Table, o.Column}, o.Value))))
 			}
 			if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
-				if kind := e.relates(o); kind != "" && !v.explains(o, e) {
+				if kind := e.relates(o, false); kind != "" && !v.explains(o, e) {
 					list = append(list, e.derived(row, o, v.leaves(kind, o, e)))
 				}
 			}
@@ -276,12 +288,12 @@ func (v *value) derived(row history.Row, o history.Operand, kind flow.Kind) hist
 	return d
 }
 
-// relates is how what the operand is set to comes from v; empty if that is not known.
-func (v *value) relates(o history.Operand) flow.Kind {
+// relates is how what the operand is set to comes from v; empty if that is not known. told says that it is a number that may come from elsewhere.
+func (v *value) relates(o history.Operand, told bool) flow.Kind {
 	if o.Role != history.RoleSet || v.doubtful {
 		return ""
 	}
-	if kind, _, ok := flow.Relate(v.text, o.Value); ok && telling(kind, v.text, o.Value) {
+	if kind, _, ok := flow.Relate(v.text, o.Value); ok && telling(kind, v.text, o.Value) && !(told && kind == flow.Plus) {
 		return kind
 	}
 	if v.asked && !flow.Same(v.text, o.Value) {
@@ -305,7 +317,7 @@ func (v *value) leaves(kind flow.Kind, o history.Operand, e *value) flow.Kind {
 
 // explains reports whether the operand contains the text of v, and that contains the one of e: then it comes from v.
 func (v *value) explains(o history.Operand, e *value) bool {
-	kind := v.relates(o)
+	kind := v.relates(o, false)
 	return (kind == flow.Prefix || kind == flow.Suffix) && !v.unread && strings.Contains(v.text, e.text)
 }
 

@@ -26,7 +26,7 @@ type Requests struct {
 	mu    sync.Mutex
 	reads map[string]*reads
 	order []string // of reads, the oldest first
-	size  int      // values in reads
+	size  int      // values and totals in reads
 }
 
 const (
@@ -237,7 +237,7 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 		known.doubt(r, ev, t.dialect)
 	}
 	if ev.Verb == "select" {
-		known.total(r, ev, t.dialect)
+		rs.total(known, r, ev, t.dialect)
 	}
 	for _, k := range r.reads {
 		if k.access < len(ev.Accesses) {
@@ -294,9 +294,11 @@ func (rs *Requests) of(request string) *reads {
 		return known
 	}
 	for len(rs.order) > 0 && (len(rs.order) >= maxRequests || rs.size >= maxValues) {
-		for _, row := range rs.reads[rs.order[0]].rows {
+		oldest := rs.reads[rs.order[0]]
+		for _, row := range oldest.rows {
 			rs.size -= len(row)
 		}
+		rs.size -= len(oldest.totals)
 		delete(rs.reads, rs.order[0])
 		rs.order = rs.order[1:]
 	}

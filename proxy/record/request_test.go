@@ -91,6 +91,28 @@ func derived(ev *history.Event) string {
 	return strings.Join(list, ", ")
 }
 
+// rows are rows of the table, with a value each.
+func rows(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("%d@w m=7", 1000+i))
+	}
+	return list
+}
+
+// TestAskedByNumber: a number that may be a total is no longer explained by the one that was read, but the statement still asked for the row by that.
+func TestAskedByNumber(t *testing.T) {
+	set := history.Operand{Role: history.RoleSet, Column: "n", Value: "5"}
+	for _, tt := range []struct {
+		v    value
+		told bool
+		want flow.Kind
+	}{{value{text: "0", asked: true}, true, flow.Asked}, {value{text: "0", asked: true}, false, flow.Plus}, {value{text: "0"}, true, ""}, {value{text: "5"}, true, flow.Copy}, {value{text: "5.0", asked: true}, true, ""}} {
+		if got := tt.v.relates(set, tt.told); got != tt.want {
+			t.Errorf("%+v, told %v: %q, want %q", tt.v, tt.told, got, tt.want)
+		}
+	}
+}
+
 // TestDerived: what an UPDATE assigns is traced to the latest read of its request, of whatever session.
 func TestDerived(t *testing.T) {
 	const a, b = " /*request_id='a'*/", " /*request_id='b'*/"
@@ -220,6 +242,38 @@ func TestDerived(t *testing.T) {
 			s.run("SELECT 2 x"+a, "2@v1 m=4", "3@v1 m=5")
 			return s.run("UPDATE t SET n = 2 WHERE id = 1"+a, "1@v3")
 		}, "n of 1@v1 by "},
+		{"how many rows came with it", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10", "2@v1 id=2 n=8")
+			return s.run("UPDATE t SET n = 2 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"how many rows a long answer had", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, rows(maxCells+1)...)
+			return s.run(fmt.Sprintf("UPDATE t SET n = %d WHERE id = 1", maxCells+1)+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"a row more than a long answer had", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 2 x"+a, rows(maxCells+1)...)
+			return s.run(fmt.Sprintf("UPDATE t SET n = %d WHERE id = 1", maxCells+2)+a, "1@v3")
+		}, fmt.Sprintf("n of 1@v1 by plus%d", maxCells-8)},
+		{"a sum of another column of the rows that came with it", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10 m=3.5", "2@v1 id=2 n=8 m=4.5")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
+		{"another sum of that column", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10 m=3.5", "2@v1 id=2 n=8 m=5.5")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"a constant of a query of no table", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 8 AS one"+a, "2@v2 .=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"what stands behind a constant", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 7 UNION SELECT count(*) FROM u"+a, "2@v2 .=8")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v1 by "},
 		{"a single row", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run("SELECT 2 x"+a, "2@v1 m=8")
@@ -337,6 +391,7 @@ func TestDerived(t *testing.T) {
 			}
 			values := 0
 			for _, known := range rec.Requests.reads {
+				values += len(known.totals)
 				for _, row := range known.rows {
 					values += len(row)
 				}
@@ -467,7 +522,7 @@ func TestSelectedConstants(t *testing.T) {
 	for sql, want := range map[string]int{
 		"SELECT 1 FROM t": 1, "SELECT 1 AS one FROM t LIMIT 1 FOR UPDATE": 1, "SELECT 1 one, 'a' \"b\", n FROM t": 2, "/* x */ SELECT (1) AS a FROM t WHERE n = 1": 1,
 		"SELECT n FROM t": 0, "SELECT n - 1 FROM t": 0, "SELECT 1 - n FROM t": 0, "SELECT coalesce(n, 1) FROM t": 0, "SELECT CASE WHEN n > 1 THEN 2 END FROM t": 0,
-		"SELECT 1 IN (n) FROM t": 0, "SELECT (SELECT 1 FROM u), 2 FROM t": 1, "SELECT 1": 0, "WITH a AS (SELECT 1) SELECT 1 FROM a": 0, "": 0,
+		"SELECT 1 IN (n) FROM t": 0, "SELECT (SELECT 1 FROM u), 2 FROM t": 1, "SELECT 1": 1, "SELECT 7 UNION SELECT count(*) FROM t": 0, "SELECT 1 WHERE EXISTS (SELECT 1)": 0, "WITH a AS (SELECT 1) SELECT 1 FROM a": 0, "": 0,
 	} {
 		if got := selectedConstants(sql, lex.PostgreSQL); got != want {
 			t.Errorf("%s: %d, want %d", sql, got, want)

@@ -98,12 +98,18 @@ func TestLongDataWarnings(t *testing.T) {
 	}
 	q := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
 	long, remove := act{cmd: mysql.COM_STMT_SEND_LONG_DATA, text: "2"}, act{cmd: mysql.COM_STMT_PREPARE, text: "DELETE FROM t WHERE x <> ?"}
+	read, execute := act{cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t WHERE id <> ?"}, act{cmd: mysql.COM_STMT_EXECUTE, params: []any{"2"}}
 	ways, at := allWays(t)
 	for name, acts := range map[string][]act{
 		"none":                 {remove, long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS(), ROW_COUNT()")},
 		"of a query before":    {remove, q("SELECT CAST('x' AS SIGNED), id FROM t"), long, q("SHOW WARNINGS"), q("SELECT @@warning_count"), q("SELECT x FROM t"), q("SHOW WARNINGS")},
 		"the counts of one":    {remove, q("SELECT id FROM t"), long, q("SELECT FOUND_ROWS(), ROW_COUNT()")},
-		"without a form again": {remove, long, {cmd: mysql.COM_STMT_EXECUTE, params: []any{"2"}}, q("SELECT CAST('x' AS SIGNED), id FROM t"), long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS()")},
+		"of a lost table":      {read, q("DROP TABLE t"), q("CREATE TABLE t (id INT)"), q("SELECT id FROM t"), long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS(), ROW_COUNT()"), execute, q("SHOW WARNINGS")},
+		"counts at a loss":     {read, q("DROP TABLE t"), q("CREATE TABLE t (id INT)"), q("SELECT id FROM t"), long, q("SELECT FOUND_ROWS(), ROW_COUNT()")},
+		"of a lost column":     {read, q("ALTER TABLE t DROP COLUMN x"), q("SELECT id FROM t"), long, q("SHOW WARNINGS"), q("SELECT @@error_count"), q("SELECT FOUND_ROWS(), ROW_COUNT()")},
+		"what follows a loss":  {read, q("ALTER TABLE t DROP COLUMN x"), q("SELECT id FROM t"), long, execute, q("SHOW WARNINGS")},
+		"of another column":    {read, q("ALTER TABLE t ADD y INT DEFAULT 5"), q("SELECT id FROM t"), long, q("SHOW WARNINGS"), execute},
+		"without a form again": {remove, long, execute, q("SELECT CAST('x' AS SIGNED), id FROM t"), long, q("SHOW WARNINGS"), q("SELECT FOUND_ROWS()")},
 	} {
 		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)
 		want := at(0, baseCaps, acts)

@@ -88,10 +88,11 @@ func (s *preparedStatements) prepareForm(fm *form) (refused *history.ServerError
 	return refused, err
 }
 
-// prepareAside is prepareForm for a command that has no answer: what the server warns of our text is not in its list behind it, which was empty.
+// prepareAside is prepareForm for a command that has no answer: what the server says of our text, a refusal too, is not in its list behind it, which was
+// empty.
 func (s *preparedStatements) prepareAside(fm *form) (refused *history.ServerError, err error) {
 	o := s.o
-	if refused, err = s.prepareForm(fm); err != nil || refused != nil || fm.plan.ParsedApart == 0 {
+	if refused, err = s.prepareForm(fm); err != nil || refused == nil && fm.plan.ParsedApart == 0 {
 		return refused, err
 	}
 	if err := o.counts.save(&o.link); err != nil {
@@ -100,7 +101,7 @@ func (s *preparedStatements) prepareAside(fm *form) (refused *history.ServerErro
 	if err := o.forgetWarnings(); err != nil {
 		return nil, err
 	}
-	return nil, o.restoreChanged()
+	return refused, o.restoreChanged()
 }
 
 // prepareIn is prepareForm in the database in which the server resolves the client's statement, even if the session has another one now.

@@ -148,7 +148,8 @@ const maxParameter = 4096
 // alike are the types between which comparison is that of the values.
 var alike = map[string]string{"int2": "number", "int4": "number", "int8": "number", "numeric": "number", "varchar": "text"}
 
-// parameter reads a parameter that is compared with a column. oid is the type that the client declared.
+// parameter reads a parameter that is compared with a column, or whose cast has the type of one. oid is the type that the client declared. A cast of a
+// decimal to a whole number rounds.
 func parameter(column string, oid uint32, v []byte, binary bool) (condition.Value, bool) {
 	typ := column
 	if oid != 0 && oid != 705 { // 705: unknown
@@ -173,6 +174,8 @@ func parameter(column string, oid uint32, v []byte, binary bool) (condition.Valu
 		format = 1
 	}
 	s, ok := wire.PostgresText(v, format, oid)
-	rounds := strings.HasPrefix(typ, "numeric") && column != typ && strings.Contains(s, ".") // if it is cast to the column's type
-	return &s, ok && !rounds && utf8.ValidString(s)
+	if strings.HasPrefix(typ, "numeric") && !strings.HasPrefix(column, "numeric") && strings.ContainsAny(s, ".eE") {
+		return nil, false
+	}
+	return &s, ok && len(s) <= maxParameter && utf8.ValidString(s)
 }

@@ -206,6 +206,10 @@ func pgTimestamp(us int64, zone bool) (string, bool) {
 	return s, t.Year() > 0 && t.Year() < 10000
 }
 
+// maxZeros is how many digits a numeric has at most that its bytes do not tell: 8 bytes may stand for 131,072 zeros, and an array for many of those. So much a
+// double may have.
+const maxZeros = 400
+
 // pgNumeric decodes digits to the base 10000 (numeric_send).
 func pgNumeric(b []byte) (string, bool) {
 	c := cursor{b: b}
@@ -221,7 +225,7 @@ func pgNumeric(b []byte) (string, bool) {
 	default:
 		return "", false
 	}
-	if digits < 0 || digits*2 != len(c.b) || scale < 0 || scale > 16383 || weight > 40000 || weight < -40000 {
+	if digits < 0 || digits*2 != len(c.b) || scale < 0 || 4*max(weight, 0)+scale > 4*digits+maxZeros {
 		return "", false
 	}
 	all := make([]int, digits)

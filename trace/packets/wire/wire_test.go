@@ -83,3 +83,32 @@ func FuzzTalk(f *testing.F) {
 		}
 	})
 }
+
+// TestNumericIsBounded: a numeric's text is not much longer than its bytes, alone and in an array; one as long as a double's is read.
+func TestNumericIsBounded(t *testing.T) {
+	numeric := func(digits, weight, scale int) []byte {
+		var b []byte
+		for _, n := range []int{digits, weight, 0, scale} {
+			b = binary.BigEndian.AppendUint16(b, uint16(n))
+		}
+		for range digits {
+			b = binary.BigEndian.AppendUint16(b, 1)
+		}
+		return b
+	}
+	array := func(element []byte) []byte {
+		b := []byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1700 >> 8, 1700 & 0xff, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0}
+		binary.BigEndian.PutUint32(b[20:], uint32(len(element)))
+		return append(b, element...)
+	}
+	for _, tt := range []struct {
+		value  []byte
+		length int // of its text; 0: it is not read
+	}{{numeric(1, 0x7fff, 0), 0}, {numeric(0, 0x7fff, 0), 0}, {numeric(0, 0, 0x3fff), 0}, {numeric(1, 77, 0), 309}, {numeric(1, -77, 308), 310}, {numeric(1000, 999, 0), 3997}} {
+		text, ok := PostgresText(tt.value, 1, 1700)
+		list, whole := PostgresText(array(tt.value), 1, 1231)
+		if ok != (tt.length > 0) || ok && len(text) != tt.length || whole != ok || ok && list != "{"+text+"}" {
+			t.Errorf("%x: %d bytes, %v; in an array %d, %v; want %d", tt.value[:8], len(text), ok, len(list), whole, tt.length)
+		}
+	}
+}

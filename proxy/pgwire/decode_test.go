@@ -51,3 +51,29 @@ func TestFit(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestParameter reads parameters by the type that the client declared and the one that the statement compares with.
+func TestParameter(t *testing.T) {
+	const half = "\x00\x02\x00\x00\x00\x00\x00\x01\x00\x01\x13\x88" // 1.5
+	for _, tt := range []struct {
+		column string
+		oid    uint32
+		value  string
+		binary bool
+		want   string // empty: it is not known
+	}{
+		{"int4", 0, "5", false, "5"}, {"int4", 705, "5", false, "5"}, {"int4", 23, "\x00\x00\x00\x05", true, "5"}, {"int4", 20, "5", false, "5"}, {"int4", 25, "5", false, ""},
+		{"numeric", 1700, "1.5", false, "1.5"}, {"numeric", 1700, half, true, "1.5"}, {"numeric", 23, "2", false, "2"},
+		{"int4", 1700, "1.5", false, ""}, {"int4", 1700, half, true, ""}, {"int4", 1700, "15e-1", false, ""}, {"int4", 1700, "2", false, "2"},
+		{"int8[]", 1231, "{1.5}", false, ""}, {"int8[]", 1231, "{2}", false, "{2}"}, {"int8[]", 1007, "{2}", false, "{2}"}, {"int8", 1016, "{2}", false, ""}, {"numeric[]", 0, "{1.5}", false, "{1.5}"},
+		{"text", 25, "\xff", false, ""}, {"text", 1043, "a.e", false, "a.e"},
+	} {
+		got := ""
+		if v, ok := parameter(tt.column, tt.oid, []byte(tt.value), tt.binary); ok {
+			got = *v
+		}
+		if got != tt.want {
+			t.Errorf("%s, declared %d, %q: %q, want %q", tt.column, tt.oid, tt.value, got, tt.want)
+		}
+	}
+}

@@ -247,13 +247,13 @@ func (h *handshake) relayChallenges() (ok []byte, seq byte, err error) {
 		case f.first == markERR:
 			return nil, 0, errors.Join(errRefused, h.client.put(seq, b))
 		}
+		h.ps.AwaitsClient(true) // before it can answer, which says the opposite
 		if err := h.client.put(seq, b); err != nil {
 			return nil, 0, err
 		}
 		if err := h.client.send(); err != nil {
 			return nil, 0, err
 		}
-		h.ps.AwaitsClient(true)
 	}
 }
 

@@ -156,7 +156,6 @@ func (a *authentication) request(body []byte) error {
 // reply relays the client's answer.
 func (a *authentication) reply(code uint32) error {
 	a.AwaitsClient(true)
-	defer a.AwaitsClient(false)
 	f, err := a.fromClient.header(maxAuth)
 	if errors.Is(err, errLength) {
 		a.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
@@ -169,6 +168,7 @@ func (a *authentication) reply(code uint32) error {
 	if err != nil {
 		return err
 	}
+	a.AwaitsClient(false)
 	if code == authSASL && a.minusPlus && bindingMissed(body) {
 		if err := a.unencrypted(); err != nil {
 			return err

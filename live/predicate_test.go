@@ -19,6 +19,8 @@ import (
 	"wirecheck/internal/testserver"
 	"wirecheck/live"
 	"wirecheck/oracle"
+	"wirecheck/report"
+	"wirecheck/report/page"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m) }
@@ -1153,9 +1155,49 @@ func TestFormInWords(t *testing.T) {
 	if len(r.Findings) != 1 {
 		t.Fatalf("%d findings, %s", len(r.Findings), r.Coverage)
 	}
-	want := "T1 asked for the rows of public.booking where room = 1 and hour = '2026-11-22 09:00:00' in T1.1"
+	want := "T1 asked for rows of public.booking where room = 1 and hour = '2026-11-22 09:00:00' in T1.1"
 	if got := r.Findings[0].Edges[0].Text; !strings.HasPrefix(got, want) || !strings.Contains(got, "and found none; T2 then inserted one more, row public.booking id=11") {
 		t.Error(got)
+	}
+}
+
+// TestAllRowsInWords: who read all rows of a table did not read the row that came later, in every form of a report. Who read a row did.
+func TestAllRowsInWords(t *testing.T) {
+	s := newStand(t, 2, "CREATE TABLE invoice (id INT PRIMARY KEY, n INT)", "INSERT INTO invoice VALUES (1, 1), (2, 2)")
+	told := func(lines ...string) string {
+		_, r := s.play("READ COMMITTED", lines...)
+		if len(r.Findings) != 1 {
+			t.Fatalf("%d findings, %s", len(r.Findings), r.Coverage)
+		}
+		f := r.Findings[0]
+		var b strings.Builder
+		for _, err := range []error{report.Text(&b, r.Findings), page.Picture(&b, f), report.JSONLine(&b, f)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		reader := report.Reader{Session: f.Transactions[0].Session, Others: true}
+		stranger := report.Reader{Session: reader.Session, Engine: "postgres", User: "other"}
+		if text := report.Explain(f, stranger); strings.Contains(text, "id=4") || !strings.Contains(text, "You ") {
+			t.Errorf("another user reads\n%s", text)
+		}
+		return b.String() + report.Warning(f, reader).Message + report.Explain(f, reader)
+	}
+	all := told("1 SELECT max(n) FROM invoice", "2 SELECT max(n) FROM invoice", "1 INSERT INTO invoice VALUES (3, 3)", "2 INSERT INTO invoice VALUES (4, 3)", "1 COMMIT", "2 COMMIT")
+	for _, want := range []string{"each read all rows of invoice, and each then inserted one", "You read all rows of invoice and found 2", ">read all rows and found 2<", `"condition":"true"`,
+		"T1 read all rows of public.invoice in T1.1 and found 2; T2 then inserted one more, row public.invoice id=4", "would have found invoice id=3"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in\n%s", want, all)
+		}
+	}
+	for _, untrue := range []string{"read invoice", "read public.invoice", "read n = ", "changed", "where true"} {
+		if strings.Contains(all, untrue) {
+			t.Errorf("it says %q", untrue)
+		}
+	}
+	rows := told("1 SELECT n FROM invoice WHERE id = 1", "2 SELECT n FROM invoice WHERE id = 2", "1 UPDATE invoice SET n = 8 WHERE id = 2", "2 UPDATE invoice SET n = 9 WHERE id = 1", "1 COMMIT", "2 COMMIT")
+	if !strings.Contains(rows, "You read n = 1 in invoice id=1") || strings.Contains(rows, "all rows") || strings.Contains(rows, `"condition"`) {
+		t.Error(rows)
 	}
 }
 

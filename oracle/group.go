@@ -83,7 +83,7 @@ func (g *Group) First() *Finding { return g.Findings[0] }
 // conditions counts the edges over conditions: what goes without is easier to understand.
 func (f *Finding) conditions() (n int) {
 	for i := range f.Edges {
-		if f.Edges[i].Condition != "" {
+		if f.Edges[i].ByCondition() {
 			n++
 		}
 	}

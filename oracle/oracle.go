@@ -11,6 +11,7 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
+	"wirecheck/statement/condition"
 )
 
 // Oracle describes one oracle for lists and help texts.
@@ -142,7 +143,7 @@ type Edge struct {
 	ToValues   []Value `json:"to_values,omitempty"`
 	// Columns are those that both assigned (ww); empty if that is not known, or there are none.
 	Columns []string `json:"columns,omitempty"`
-	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over.
+	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over; "true" if it asked for all rows.
 	Condition string `json:"condition,omitempty"`
 	// Found is how many rows the reader got for it, where that is known.
 	Found *int   `json:"found,omitempty"`
@@ -203,6 +204,17 @@ func (e *Edge) RowText() string {
 		return e.Row.Table + " " + e.Row.Key
 	}
 	return "a row of " + e.Row.Table
+}
+
+// ByCondition reports whether the dependency is over the rows that a condition chose or passed over: the reader need not have read the edge's row.
+func (e *Edge) ByCondition() bool { return e.Condition != "" }
+
+// Asked words what a reader by a condition asked for: it "read all" rows of a table, or "asked for" the rows where something holds.
+func (e *Edge) Asked(rows string) (verb, text string) {
+	if e.Condition == condition.Always.Words() {
+		return "read all", rows
+	}
+	return "asked for", rows + " where " + e.Condition
 }
 
 // FoundText says how many rows the reader found, if that is known.

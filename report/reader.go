@@ -56,7 +56,7 @@ func For(f oracle.Finding, r Reader) oracle.Finding {
 func hide(f *oracle.Finding, e *oracle.Edge, r Reader) {
 	own := func(txn int) bool { return !r.mayNotSee(&f.Transactions[txn]) }
 	asked := -1 // who asked by a condition, and so need not have seen the row that came or went
-	if e.Condition != "" {
+	if e.ByCondition() {
 		if asked = e.To; e.Kind == oracle.EdgeRW {
 			asked = e.From
 		}

@@ -137,8 +137,8 @@ func (t *teller) sentence() string {
 	case anomaly.ReadWriteSkew:
 		return fmt.Sprintf("%s decided by %s as it was before %s change, and wrote over another change by %s", t.who(a), t.row(first), t.whose(b), t.who(b))
 	case anomaly.WriteSkew, anomaly.SkewBetween:
-		if table := t.checked(); table != "" {
-			return fmt.Sprintf("%s and %s each found no such row of %s, and each then inserted one", t.who(a), t.who(b), table)
+		if asked, table := t.checked(); table != "" {
+			return fmt.Sprintf("%s and %s each %s of %s, and each then inserted one", t.who(a), t.who(b), asked, table)
 		}
 		return fmt.Sprintf("%s and %s each read rows that the other one then changed, and wrote by what they had read", t.who(a), t.who(b))
 	case anomaly.AbortedRead:
@@ -161,8 +161,10 @@ func (t *teller) sentence() string {
 	return t.everyone() + " cannot have run one after the other"
 }
 
-// checked is the table of a write skew in which each party found none of the rows it asked for, and then inserted one; empty: of another.
-func (t *teller) checked() (table string) {
+// checked is the table of a write skew in which each party asked for rows and then inserted one that the other one would have found, and what they did
+// before; empty: of another.
+func (t *teller) checked() (asked, table string) {
+	const anyRows = "asked for rows"
 	for i := range t.f.Edges {
 		e := &t.f.Edges[i]
 		if e.Kind != oracle.EdgeRW {
@@ -170,12 +172,19 @@ func (t *teller) checked() (table string) {
 		}
 		s := statement(t.f, e.To, e.ToStatement)
 		name := t.bare(e.From, e.Row.Table)
-		if e.Condition == "" || e.Found == nil || *e.Found > 0 || s == nil || s.Verb != "insert" || table != "" && table != name {
-			return ""
+		if !e.ByCondition() || s == nil || s.Verb != "insert" || table != "" && table != name {
+			return "", ""
 		}
-		table = name
+		did, _ := e.Asked("")
+		if did += " rows"; did == anyRows && e.Found != nil && *e.Found == 0 {
+			did = "found no such row"
+		}
+		if asked != "" && asked != did {
+			did = anyRows
+		}
+		asked, table = did, name
 	}
-	return table
+	return asked, table
 }
 
 // mostNamed bounds the sessions that one sentence names.
@@ -296,14 +305,12 @@ func (t *teller) acts() []told {
 	for i := range t.f.Edges {
 		e := &t.f.Edges[i]
 		row := t.row(e)
-		asked := "rows of " + t.bare(e.From, e.Row.Table)
-		if e.Condition != "" {
-			asked += " where " + e.Condition + e.FoundText()
-		}
+		asked, rows := e.Asked("rows of " + t.bare(e.From, e.Row.Table))
+		rows += e.FoundText()
 		switch e.Kind {
 		case oracle.EdgeRW:
-			if e.Condition != "" {
-				add(e.From, e.FromStatement, "asked for", asked, nil)
+			if e.ByCondition() {
+				add(e.From, e.FromStatement, asked, rows, nil)
 			} else {
 				add(e.From, e.FromStatement, "read", row, t.telling(e, e.FromValues))
 			}
@@ -314,8 +321,8 @@ func (t *teller) acts() []told {
 		case oracle.EdgeWR:
 			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row, e.FromValues)
 			switch {
-			case e.Condition != "":
-				add(e.To, e.ToStatement, "asked for", asked, nil)
+			case e.ByCondition():
+				add(e.To, e.ToStatement, asked, rows, nil)
 			case f.Changes(e.To, e.ToStatement):
 				add(e.To, e.ToStatement, "found", row, e.ToValues)
 			default:

@@ -126,7 +126,7 @@ func (t *teller) serial() string {
 			return ""
 		}
 		would := ""
-		if s := statement(t.f, e.To, e.ToStatement); e.Condition != "" && s != nil && s.Verb == "insert" {
+		if s := statement(t.f, e.To, e.ToStatement); e.ByCondition() && s != nil && s.Verb == "insert" {
 			would = "would have found " + t.row(e)
 		}
 		for _, v := range e.ToValues {

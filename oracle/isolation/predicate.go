@@ -409,10 +409,8 @@ func (tb *table) forget() {
 
 // predicateSentence says why a predicate dependency leads from a to b. from and to say in which statements.
 func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
-	rows := "the rows of " + e.pred.table.name
-	if p.Condition != "" {
-		rows += " where " + p.Condition
-	}
+	verb, rows := p.Asked("rows of " + e.pred.table.name)
+	asked := verb + " " + rows
 	row := "row " + p.RowText()
 	how := "changed"
 	switch v := e.to; {
@@ -426,9 +424,9 @@ func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
 			row = "one more, " + row
 		}
 		found := p.FoundText()
-		return fmt.Sprintf("%s asked for %s %s%s; %s then %s %s, %s", a, rows, from, found, b, how, row, to)
+		return fmt.Sprintf("%s %s %s%s; %s then %s %s, %s", a, asked, from, found, b, how, row, to)
 	}
-	return fmt.Sprintf("%s asked for %s %s, when %s had %s %s, %s", b, rows, to, a, how, row, from)
+	return fmt.Sprintf("%s %s %s, when %s had %s %s, %s", b, asked, to, a, how, row, from)
 }
 
 // count counts the rows that the statement found; nil: that is not known.

@@ -66,7 +66,7 @@ func TestPredicateWords(t *testing.T) {
 		t1 i booking.a >1 image "room 1 hour 09:00:00" -- INSERT 1
 		t2 i booking.b >1 image "room 1 hour 09:00:00" -- INSERT 2
 		t1 commit; t2 commit; s1 t3 begin "read committed"; t3 where booking "(unsure \"it joins tables\")"; t3 commit`))
-	want := "T1 asked for the rows of booking where room = 1 and hour = '09:00:00' in T1.1 and found none; " +
+	want := "T1 asked for rows of booking where room = 1 and hour = '09:00:00' in T1.1 and found none; " +
 		"T2 then inserted one more, row booking b, in T2.2"
 	if len(fs) != 1 || fs[0].Edges[0].Text != want {
 		t.Errorf("%+v", fs)

@@ -286,8 +286,9 @@ func deed(f *oracle.Finding, e *oracle.Edge, row string) (from, to string) {
 	if e.Kind == oracle.EdgeRW {
 		read = "read " + row + of(e.FromVersion)
 	}
-	if e.Condition != "" {
-		read = "asked where " + e.Condition + e.FoundText()
+	if e.ByCondition() {
+		verb, rows := e.Asked("rows")
+		read = verb + " " + rows + e.FoundText()
 	}
 	switch e.Kind {
 	case oracle.EdgeRW:

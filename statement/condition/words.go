@@ -1,6 +1,9 @@
 package condition
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Of is what the condition compares, in words: a column or a term.
 func (c Condition) Of() string {
@@ -10,18 +13,18 @@ func (c Condition) Of() string {
 	return c.Column
 }
 
-// Words is the condition as people write it; empty if it holds for all rows.
+// Words is the condition as people write it; those of Always if it holds for all rows.
 func (c Condition) Words() string {
 	switch c.Op {
 	case "true":
-		return ""
+		return c.Op
 	case "and", "or":
 		var list []string
 		for _, a := range c.Args {
 			w := a.Words()
-			if w == "" && c.Op == "or" {
-				return ""
-			} else if w == "" {
+			if w == Always.Op && c.Op == "or" {
+				return w
+			} else if w == Always.Op {
 				continue
 			}
 			if len(a.Args) > 1 && a.Op != c.Op {
@@ -29,7 +32,7 @@ func (c Condition) Words() string {
 			}
 			list = append(list, w)
 		}
-		return strings.Join(list, " "+c.Op+" ")
+		return cmp.Or(strings.Join(list, " "+c.Op+" "), Always.Op)
 	case "not":
 		return "not (" + c.Args[0].Words() + ")"
 	case "null":

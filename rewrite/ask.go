@@ -16,6 +16,8 @@ type Ask struct {
 	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
 	Where condition.Condition
 	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
+	// Beyond holds for the rows that LIMIT does not hide, since the answer is ordered (condition.Beyond). Without an operator it is not known.
+	Beyond condition.Condition
 	// Single says that the answer has one row for all that were found (an aggregate without GROUP BY): a LIMIT hides none of them, unless it is 0.
 	Single bool
 	Skip   condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none

@@ -48,7 +48,9 @@ const maxWanted = 32
 // Ask wants what a predicate read needs.
 func (w *Wanted) Ask(a *Ask) {
 	var columns []string
-	a.Where.Columns(func(c string) { columns = append(columns, c) })
+	add := func(c string) { columns = append(columns, c) }
+	a.Where.Columns(add)
+	a.Beyond.Columns(add)
 	w.add(a.Table, columns)
 }
 

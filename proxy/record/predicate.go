@@ -110,7 +110,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			continue
 		}
 		a = settled(a)
-		a.Where = a.Where.WithLists(r.lists)
+		a.Where, a.Beyond = a.Where.WithLists(r.lists), a.Beyond.WithLists(r.lists)
 		none := r.none || a.Within || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
@@ -124,9 +124,12 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Skips() {
 			ev.Unread = rewrite.SkipsRows
-		} else if a.Hides(found, r.decoded, read.Whole) {
+		} else if hides := a.Hides(found, r.decoded, read.Whole); hides && (a.Beyond.Op == "" || len(a.Beyond.Reasons()) > 0) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {
+			if hides { // the rows of the answer are others, besides
+				a.Where, read.Whole = condition.And(a.Where, a.Beyond), false
+			}
 			read.Where = a.Where.String()
 			ev.Reads = append(ev.Reads, read)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 	"wirecheck/statement/pgsyntax"
 	describe "wirecheck/statement/postgres"
 )
@@ -22,6 +23,8 @@ type planner struct {
 
 	join  *joining // the query is about an inner join, for which lists are to be told
 	lists int      // hidden columns that have them
+
+	top condition.Condition // see rewrite.Ask.Beyond
 
 	prepared bool // the text comes with a Parse message
 

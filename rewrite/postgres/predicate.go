@@ -106,7 +106,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				x.plan.Unread = "LIMIT hides rows"
 				return
 			}
-			ask.Limit, ask.Single = v, x.single(s)
+			ask.Limit, ask.Single, ask.Beyond = v, x.single(s), x.top
 		}
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)

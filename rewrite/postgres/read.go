@@ -113,8 +113,12 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		for _, src := range list {
 			add = append(add, x.ask(src, history.OpRead, false))
 		}
-		if key := askedByLacking(x, s); key != "" {
-			add = append(add, x.hidden(part{lacking: true}, key))
+		told := askedByLacking(x, s)
+		if told == "" {
+			told = x.ordering(s, c)
+		}
+		if told != "" {
+			add = append(add, x.hidden(part{lacking: true}, told))
 			x.plan.Lacking = len(x.parts)
 		}
 	}

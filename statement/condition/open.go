@@ -185,7 +185,13 @@ func Listed(kind Kind, column string, list int) Condition {
 	return Open("in", kind, column, &v)
 }
 
-// WithLists gives the condition with the lists of Listed; nil stands for one that is not known.
+// Beyond is the comparison of a column with the last value of list 0.
+func Beyond(op string, kind Kind, column string) Condition {
+	v := "#0"
+	return Open(op, kind, column, &v)
+}
+
+// WithLists gives the condition with the lists of Listed and Beyond; nil stands for one that is not known.
 func (c Condition) WithLists(lists [][]Value) Condition {
 	if len(c.Args) > 0 {
 		args := make([]Condition, len(c.Args))
@@ -201,6 +207,8 @@ func (c Condition) WithLists(lists [][]Value) Condition {
 	switch {
 	case err != nil || i >= len(lists) || lists[i] == nil:
 		return Unknown("the rows of a join were not listed")
+	case c.Reason != "in" && len(lists[i]) > 0:
+		return Compare(c.Reason, c.Kind, c.Column, lists[i][len(lists[i])-1])
 	case len(lists[i]) == 0:
 		return Condition{Op: "not", Args: []Condition{Always}}
 	case len(lists[i]) == 1:

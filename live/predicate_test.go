@@ -1407,7 +1407,7 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 		case 3:
 			add("DELETE FROM r WHERE v = $1", v)
 		case 4:
-			add("SELECT count(*) FROM r WHERE v = $1", v)
+			add([]string{"SELECT count(*) FROM r WHERE v = $1", "SELECT count(*) FROM r WHERE v + $1 > id - 1", "SELECT id, tag FROM r WHERE coalesce(v, 5) <> $1", "SELECT count(*) FROM r WHERE v < id AND id - v <> $1"}[rng.IntN(4)], v)
 		case 5:
 			add("SELECT id, tag FROM r WHERE v BETWEEN $1 AND $2", min(v, w), max(v, w))
 		case 6:

@@ -269,3 +269,16 @@ func TestParameterTypes(t *testing.T) {
 // typeNames are types by their numbers.
 var typeNames = map[uint32]string{20: "int8", 21: "int2", 23: "int4", 25: "text", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric", 2950: "uuid",
 	3912: "daterange", 1007: "int4[]", 1009: "text[]", 1015: "varchar[]", 1185: "timestamptz[]", 2951: "uuid[]"}
+
+// TestArbiterOfDefaults: ON CONFLICT DO NOTHING without a target may have met a row by a primary key that the text leaves to its default, unless that is
+// certainly new for each row, as numbers and UUIDs are.
+func TestArbiterOfDefaults(t *testing.T) {
+	conn := testserver.Postgres(t).Database(t).Postgres(t).PgConn()
+	for key, want := range map[string]bool{"serial": true, "int GENERATED ALWAYS AS IDENTITY": true, "uuid DEFAULT gen_random_uuid()": true, "text DEFAULT 'a'": false, "date DEFAULT now()": false} {
+		exec(t, conn, "DROP TABLE IF EXISTS named; CREATE TABLE named (id "+key+" PRIMARY KEY, name text UNIQUE)")
+		sc := postgres.New(rewrite.CaptureAuto).Script("INSERT INTO named (name) VALUES ('b') ON CONFLICT DO NOTHING", catalog(t, conn), postgres.Session{})
+		if got := len(sc.Plans[0].Asks) > 0; got != want {
+			t.Errorf("id %s: it asks for the row that it met: %t, want %t", key, got, want)
+		}
+	}
+}

@@ -77,7 +77,10 @@ func metBy(x *planner, s *pg.InsertStmt, rel *rewrite.Relation, row []*pg.Node) 
 // every unique index and exclusion constraint is looked at (manual, INSERT).
 func arbiter(target *pg.InferClause, rel *rewrite.Relation, given map[string]*pg.Node) (key []string) {
 	if target == nil {
-		return rel.Arbiter(func(column string) bool { return given[column] != nil })
+		return rel.Arbiter(func(column string) bool { // or by a default that each row may have: the catalog does not tell it, but numbers and UUIDs are counted or random
+			at := rel.Attribute(column)
+			return given[column] != nil || at == nil || kindOf(at) != condition.Number && kindOf(at) != condition.UUID
+		})
 	}
 	if target.Conname != "" || target.WhereClause != nil {
 		return nil

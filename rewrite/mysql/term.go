@@ -46,9 +46,6 @@ func (a *asker) operand(n ast.ExprNode) operand {
 	return operand{}
 }
 
-// maxSum is how many columns and values a sum has at most.
-const maxSum = 8
-
 // difference gives left - right, of two sums of columns that are numbers with a sign, and of constants: what is unsigned may not fall below zero (MySQL
 // manual, 13.1.7). It is nil if there is no column, or only one that is compared with a value.
 func (a *asker) difference(left, right ast.ExprNode) *condition.Term {
@@ -72,8 +69,7 @@ func (a *asker) difference(left, right ast.ExprNode) *condition.Term {
 		} else if arg.Value = a.value(n, condition.Number); arg.Value == nil {
 			return false
 		}
-		t.Args = append(t.Args, arg)
-		return len(t.Args) <= maxSum
+		return t.Add(arg)
 	}
 	if !add(left, false) || !add(right, true) || !columns {
 		return nil

@@ -270,9 +270,6 @@ func (a *asker) certain(c condition.Condition) condition.Condition {
 // wider reports whether an expression is a number that may be of another type than integer.
 func wider(n *pg.Node) bool { return n.GetTypeCast() != nil || n.GetAConst().GetFval() != nil }
 
-// maxSum is how many columns and values a sum has at most.
-const maxSum = 8
-
 // difference gives left - right, of two sums of columns that are numbers, and of constants. ok is false if there is no column, or only one that is compared
 // with a value.
 func (a *asker) difference(left, right *pg.Node) (t *condition.Term, ok bool) {
@@ -300,8 +297,8 @@ func (a *asker) difference(left, right *pg.Node) (t *condition.Term, ok bool) {
 			typ = at.Type
 		}
 		mixed = mixed || wider(n)
-		t.Args, nodes = append(t.Args, condition.Arg{Minus: minus, Column: name}), append(nodes, n)
-		return len(t.Args) <= maxSum
+		nodes = append(nodes, n)
+		return t.Add(condition.Arg{Minus: minus, Column: name})
 	}
 	if !add(left, false) || !add(right, true) || typ == "" {
 		return nil, false

@@ -14,7 +14,8 @@
 //	(null COLUMN)                IS NULL
 //	(unsure REASON)              what is not evaluated, and why
 //
-// A TERM may stand for a COLUMN, see Term: (sum +n -reserved). KIND says how the values of the column compare. A word with blanks, parentheses or quotes is quoted as in Go, and so is
+// A TERM may stand for a COLUMN, see Term: (sum +n -reserved). KIND says how the values of the column compare.
+// A word with blanks, parentheses or quotes is quoted as in Go, and so is
 // the word null where it is not NULL. An image is a list of columns and their values: `room 1 guest null`.
 package condition
 

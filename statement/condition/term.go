@@ -20,6 +20,15 @@ type Arg struct {
 	Value  Value
 }
 
+// maxSum is how many columns and constants a sum has at most.
+const maxSum = 8
+
+// Add adds an argument to a sum; false: there are too many.
+func (t *Term) Add(a Arg) bool {
+	t.Args = append(t.Args, a)
+	return len(t.Args) <= maxSum
+}
+
 // OpenTerm is Open with a term in place of the column.
 func OpenTerm(op string, kind Kind, t *Term, values ...Value) Condition {
 	c := Open(op, kind, "", values...)
@@ -177,7 +186,7 @@ func (t *Term) balanced(op string) string {
 		if a.Minus {
 			side = 1
 		}
-		sides[side] = append(sides[side], (&Term{Fn: "sum", Args: []Arg{{Column: a.Column, Value: a.Value}}}).words())
+		sides[side] = append(sides[side], a.words())
 	}
 	for i := range sides {
 		if len(sides[i]) == 0 {
@@ -187,17 +196,23 @@ func (t *Term) balanced(op string) string {
 	return strings.Join(sides[0], " + ") + " " + op + " " + strings.Join(sides[1], " + ")
 }
 
+// words is the argument as people write it, without its sign.
+func (a Arg) words() string {
+	switch {
+	case a.Column != "":
+		return a.Column
+	case a.Value != nil:
+		return *a.Value
+	}
+	return "null"
+}
+
 // words is the term as people write it.
 func (t *Term) words() string {
 	var list []string
 	sum := ""
 	for i, a := range t.Args {
-		text := a.Column
-		if text == "" {
-			if text = "null"; a.Value != nil {
-				text = *a.Value
-			}
-		}
+		text := a.words()
 		list = append(list, text)
 		switch {
 		case a.Minus && i == 0:

@@ -49,7 +49,11 @@ func TestCursors(t *testing.T) {
 		{"backwards and binary", []string{"Q BEGIN", "Q DECLARE \"C x\" BINARY INSENSITIVE SCROLL CURSOR FOR SELECT k, v FROM t ORDER BY k", "Q FETCH LAST FROM \"C x\"", "Q FETCH BACKWARD 1 FROM \"C x\"", "Q FETCH ABSOLUTE 1 IN \"C x\"", "Q FETCH 0 FROM \"C x\"", "Q COMMIT"},
 			"1 exact; 1 exact 3; 1 exact 2; 1 exact 1; 1 exact 1"},
 		{"CURRENT OF", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k FOR UPDATE", "Q FETCH 1 FROM c", "Q UPDATE t SET v = 9 WHERE CURRENT OF c", "Q MOVE 1 FROM c", "Q FETCH 1 FROM c", "Q COMMIT", "Q SELECT k FROM t WHERE v = 9"},
-			"1 exact; 1 exact 1; 2 opaque; 3 opaque; 1 exact 3; 1 exact 1"},
+			"1 exact; 1 exact 1; 2 exact 1; 3 opaque; 1 exact 3; 1 exact 1"},
+		{"CURRENT OF, behind another's update", []string{"Q BEGIN", declare, "Q FETCH 1 FROM c", "2Q UPDATE t SET v = v + 1", "Q UPDATE t SET v = 9 WHERE CURRENT OF c", "Q FETCH 1 FROM c", "Q DELETE FROM t WHERE CURRENT OF c RETURNING v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 exact 1; 1 exact 2; 3 exact 2"},
+		{"CURRENT OF, without a key, and without a row", []string{"Q INSERT INTO keyless VALUES (1)", "Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k FROM keyless", "Q FETCH 1 FROM c", "Q UPDATE keyless SET k = 2 WHERE CURRENT OF c", "Q FETCH 1 FROM c", "Q SAVEPOINT a", "Q DELETE FROM keyless WHERE CURRENT OF c", "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 exact ; 1 exact; 1 exact ; 2 opaque; 1 exact; 4 error"},
 		{"two, one closed, one declared again", []string{"Q BEGIN", declare, "Q DECLARE d CURSOR FOR SELECT v, k FROM t ORDER BY k DESC", "Q FETCH 1 FROM d", "Q FETCH 1 FROM c", "Q CLOSE c", "Q DECLARE c CURSOR FOR SELECT 7 AS k", "Q FETCH 1 FROM c", "Q CLOSE ALL", declare, "Q FETCH 1 FROM c", "Q COMMIT"},
 			"1 exact; 2 exact; 2 exact 3; 1 exact 1; 5 opaque; 7 exact; 7 exact 1"},
 		{"refused", []string{"Q FETCH 1 FROM c", declare, "Q BEGIN", declare, "Q SAVEPOINT a", declare, "Q ROLLBACK TO a", "Q FETCH 1 FROM c", "Q SAVEPOINT b", "Q FETCH 1 FROM d", "Q ROLLBACK TO b", "Q CLOSE c", "Q FETCH 1 FROM c", "Q ROLLBACK"},
@@ -82,7 +86,7 @@ type fetched struct {
 
 // playFetched plays sessions directly and through the proxy, alone, where each message must be the same; and then beside a second session.
 func playFetched(t *testing.T, list []fetched) {
-	playBeside(t, []string{"CREATE TABLE t (k int PRIMARY KEY, v int)", "CREATE FUNCTION fetched(c refcursor) RETURNS int LANGUAGE plpgsql AS 'DECLARE k int; BEGIN FETCH c INTO k; RETURN k; END'"},
+	playBeside(t, []string{"CREATE TABLE t (k int PRIMARY KEY, v int)", "CREATE TABLE keyless (k int)", "CREATE FUNCTION fetched(c refcursor) RETURNS int LANGUAGE plpgsql AS 'DECLARE k int; BEGIN FETCH c INTO k; RETURN k; END'"},
 		"TRUNCATE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", list)
 }
 

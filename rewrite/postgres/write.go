@@ -91,13 +91,14 @@ func (x *planner) write(w write) {
 	if w.op != history.OpInsert {
 		x.plan.Predicate = true
 	}
-	if w.where.GetCurrentOfExpr() != nil {
-		x.opaque("WHERE CURRENT OF")
-		return
-	}
 	rel, why := x.resolve(w.relation)
 	if rel == nil {
 		x.opaque("%s", why)
+		return
+	}
+	current := w.where.GetCurrentOfExpr() != nil
+	if current && (!x.native || len(rel.Key) == 0) {
+		x.opaque("WHERE CURRENT OF in a table without a primary key")
 		return
 	}
 	if c.asks {
@@ -171,7 +172,7 @@ func (x *planner) write(w write) {
 		x.missing("it reads tables in subqueries")
 	}
 	if w.op != history.OpInsert && len(w.from) == 0 {
-		x.plan.Predicate = !pinned(w.where, target)
+		x.plan.Predicate = !current && !pinned(w.where, target)
 	}
 	x.sideEffects(w, rel)
 	x.finish()
@@ -279,7 +280,7 @@ func (x *judge) assignsBeside(s *pg.UpdateStmt) bool {
 // EvalPlanQual after waiting for another transaction.
 func (x *judge) links(w write, target source, others int) bool {
 	s, ok := w.node.(*pg.UpdateStmt)
-	if !ok || others > 1 || len(s.FromClause) > 0 || s.WithClause != nil || refersSubquery(s) || target.rel.Kind != "table" {
+	if !ok || others > 1 || len(s.FromClause) > 0 || s.WithClause != nil || refersSubquery(s) || target.rel.Kind != "table" || s.WhereClause.GetCurrentOfExpr() != nil {
 		return false
 	}
 	if key, _ := x.key(target); key == "" {

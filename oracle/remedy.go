@@ -51,6 +51,14 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 // holds reports whether a remedy helps at the finding's level, against what its transactions did.
 func holds(kind anomaly.Remedy, p *product.Product, f *Finding) bool {
 	switch kind {
+	case anomaly.RemedyAtomic: // no UPDATE computes that a row is gone, or a text
+		write := f.write()
+		if tokens := significant(write, p); len(tokens) > 0 && tokens[0].Is("delete") {
+			return false
+		}
+		u, _ := oneColumn(write, p)
+		_, err := strconv.ParseFloat(strings.Trim(u.value.Text, "'"), 64)
+		return u.value.Kind != lex.String || err == nil
 	case anomaly.RemedyOneRead: // one statement reads what others have not committed, row by row
 		return sees(p, f.Level, product.Select) != product.V2
 	case anomaly.RemedyConstraint: // it refuses a row; there is one to refuse where two transactions insert

@@ -82,6 +82,25 @@ func TestRemedySQL(t *testing.T) {
 	}
 }
 
+// TestRemedyAtomic: an UPDATE computes numbers. It does not compute that a row is gone, nor a text.
+func TestRemedyAtomic(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"UPDATE stock SET n = 8 WHERE id = 1":                 true,
+		"UPDATE stock SET price = '8.50' WHERE id = 1":        true,
+		"UPDATE stock SET n = 8, state = 'sold' WHERE id=1":   true,
+		"UPDATE stock SET state = 'sold' WHERE id = 1":        false,
+		"DELETE FROM stock WHERE id = 1 /* UPDATE n = 1 */":   false,
+		"/* gone */ DELETE FROM stock WHERE n = 8 AND id = 1": false,
+		"": true,
+	} {
+		f := found("update")
+		f.Transactions[1].Statements[0].SQL = sql
+		if got := holds(anomaly.RemedyAtomic, product.Of("postgres"), f); got != want {
+			t.Errorf("%q: %v, want %v", sql, got, want)
+		}
+	}
+}
+
 // TestRemedyOverCase: UNIQUE refuses no text that differs in case alone, where case counts. An index over the text alone refuses more than a condition that
 // names other columns, too.
 func TestRemedyOverCase(t *testing.T) {

@@ -125,7 +125,7 @@ func TestCheckStatus(t *testing.T) {
 		{"no history", []string{bad}, exitFailed, "", "bad:1: this is not a wirecheck history"},
 		{"wrong level", []string{"--level", "chaos", bad}, exitFailed, "", `unknown level "chaos"`},
 		{"wrong input", []string{"--input", "knossos", bad}, exitFailed, "", `unknown input "knossos"`},
-		{"no argument", nil, exitFailed, "", "requires at least 1 arg"},
+		{"no argument", nil, exitFailed, "", "expected: wirecheck check HISTORY... [flags]; got no argument"},
 	} {
 		status, stdout, stderr := runCheck(t, tt.args...)
 		if status != tt.status || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {

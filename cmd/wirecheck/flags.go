@@ -254,6 +254,27 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w (see: %s --help)%s", err, cmd.CommandPath(), like)
 }
 
+// argumentErrors makes the commands below cmd say which arguments they take, where they get others.
+func argumentErrors(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		argumentErrors(sub)
+		takes := sub.Args
+		if takes == nil || sub.HasSubCommands() {
+			continue
+		}
+		sub.Args = func(cmd *cobra.Command, args []string) error {
+			if takes(cmd, args) == nil {
+				return nil
+			}
+			got := "no argument"
+			if len(args) > 0 {
+				got = fmt.Sprintf("%q", args)
+			}
+			return fmt.Errorf("expected: %s; got %s (see: %s --help)", cmd.UseLine(), got, cmd.CommandPath())
+		}
+	}
+}
+
 // valueMeant adds to an error that quotes the value of a flag which value may be meant.
 func valueMeant(cmd *cobra.Command, err error) error {
 	var status exitStatus

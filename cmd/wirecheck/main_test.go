@@ -64,7 +64,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{[]string{"versoin"}, "Did you mean this?\n\tversion"},
 		{[]string{"version", "--colour"}, "unknown flag: --colour (see: wirecheck version --help)"},
-		{[]string{"version", "extra"}, `unknown command "extra"`},
+		{[]string{"version", "extra"}, `expected: wirecheck version [flags]; got ["extra"]`},
 		{[]string{"version", "--format", "xml"}, `unknown format "xml"`},
 		{[]string{"version", "--format", "sarif"}, "this command gives no sarif: use text or json"},
 		{[]string{"version", "--log-level", "loud"}, `unknown log level "loud"`},
@@ -76,7 +76,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"hunt", "--engine", "postgrse", "--cases", "1", "--seed", "1"}, "Did you mean this?\n\t--engine postgres\n"},
 		{[]string{"hunt", "--engine", "postgres", "--oracle", "wss,trok"}, "Did you mean this?\n\t--oracle troc\n"},
 		{[]string{"check", "--level", "serialisable", "x"}, "Did you mean this?\n\t--level serializable\n"},
-		{[]string{"man"}, "accepts 1 arg(s)"},
+		{[]string{"man"}, "expected: wirecheck man FOLDER [flags]; got no argument"},
 	}
 	for _, test := range tests {
 		out, said, status := command(t, test.args...)

@@ -120,6 +120,7 @@ work, 3 wirecheck could not decide.`,
 		newManCommand(c),
 	)
 	completeValues(root)
+	argumentErrors(root)
 	return root
 }
 

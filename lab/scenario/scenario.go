@@ -125,10 +125,16 @@ func (p Problem) String() string {
 // Problems are all that is wrong with a file, in the order of their places. It is the error of Parse.
 type Problems []Problem
 
+// shown is how many problems an error names: a file of another kind has one in every word.
+const shown = 10
+
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.String()
+	var lines []string
+	for _, p := range ps[:min(len(ps), shown)] {
+		lines = append(lines, p.String())
+	}
+	if more := len(ps) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }

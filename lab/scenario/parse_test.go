@@ -250,3 +250,14 @@ func TestParseBounded(t *testing.T) {
 		t.Errorf("a long statement: %.200v", err)
 	}
 }
+
+// TestManyProblems: an error names the first problems of a file of another kind, and counts the others.
+func TestManyProblems(t *testing.T) {
+	for words, want := range map[int]string{shown - 1: "", shown + 3: "and 3 more"} {
+		_, err := Parse("a.spec", []byte(strings.Repeat(": ", words)))
+		lines := strings.Split(err.Error(), "\n")
+		if got := lines[len(lines)-1]; len(lines) > shown+1 || (got == want) != (want != "") {
+			t.Errorf("%d problems: %d lines, the last is %q", words, len(lines), got)
+		}
+	}
+}

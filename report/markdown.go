@@ -37,7 +37,7 @@ func Markdown(out io.Writer, r Result) error {
 		lines = append(lines, strings.Split(r.Levels.text(r.Undecided), "\n")...)
 	}
 	for _, line := range lines {
-		fmt.Fprintf(w, "<p>%s</p>\n", html.EscapeString(line))
+		fmt.Fprintf(w, "<p>%s</p>\n", html.EscapeString(strings.TrimSpace(line)))
 	}
 	return w.Flush()
 }

@@ -48,7 +48,7 @@ func (r *Result) seen() (lines []string) {
 	if r.Coverage == nil {
 		return lines
 	}
-	lines = append(lines, r.Coverage.String())
+	lines = append(lines, strings.Split(r.Coverage.String(), "\n")...)
 	if caution := r.Coverage.Caution(); caution != "" {
 		lines = append(lines, caution)
 	}

@@ -104,7 +104,7 @@ func SARIF(w io.Writer, r Result) error {
 		notes = append(notes, sarifNotification{"error", sarifText{"undecided: " + prose.Printable(r.Undecided)}})
 	}
 	for _, line := range r.seen() {
-		notes = append(notes, sarifNotification{"note", sarifText{line}})
+		notes = append(notes, sarifNotification{"note", sarifText{strings.TrimSpace(line)}})
 	}
 	if notes != nil {
 		run.Invocations = []sarifInvocation{{r.Undecided == "", notes}}

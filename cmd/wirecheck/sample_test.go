@@ -24,7 +24,7 @@ func TestProxySample(t *testing.T) {
 	}
 	status := p.end(t)
 	if out := p.stdout.String(); status != int(exitUnknown) || !strings.Contains(out,
-		"0 exact, 0 approximate, 0 opaque; 2 sessions left out (--sample): an anomaly between two sessions shows only if both are observed") {
+		"0 exact, 0 approximate, 0 opaque\n  2 sessions left out (--sample): an anomaly between two sessions shows only if both are observed") {
 		t.Errorf("exit status %d, want %d, since nothing was seen: %s", status, exitUnknown, out)
 	}
 }

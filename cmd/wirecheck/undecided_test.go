@@ -113,7 +113,7 @@ func TestFailedStatements(t *testing.T) {
 	}{
 		{"unknown table", "SELECT * FROM t; SELECT * FROM coupons; BEGIN; SELECT * FROM coupons; SELECT * FROM t; COMMIT", "undecided: 3 of 4 statements failed, the first with error 42P01: ", exitUnknown},
 		{"syntax", "SELECT * FRM t; UPDTE t SET id = 2; INSERT INTO t VALUES (3)", " of 3 statements failed, the first with error 42601: ", exitUnknown},
-		{"duplicates", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (1); INSERT INTO t VALUES (1); SELECT * FROM t", "nothing found\ncoverage: 4 exact, 0 approximate, 0 opaque; 3 statements failed", exitClean},
+		{"duplicates", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (1); INSERT INTO t VALUES (1); SELECT * FROM t", "nothing found\ncoverage: 4 exact, 0 approximate, 0 opaque\n  3 statements failed", exitClean},
 		{"few", "SELECT * FROM coupons; SELECT * FROM t; SELECT * FROM t", "1 statement failed by mistake (error 42P01: ", exitClean},
 	} {
 		p, port := front(t, "postgres", fmt.Sprintf("postgres://127.0.0.1:%d", d.Port))

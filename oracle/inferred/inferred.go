@@ -84,12 +84,12 @@ type Coverage struct {
 	Serial    bool           `json:"serial,omitempty"` // a serial order was found
 }
 
-// String is the coverage in a line.
+// String is the coverage, in lines.
 func (v Coverage) String() string {
 	s := fmt.Sprintf("coverage: %s (%d committed, %d aborted, %d unknown), %s, %d of them in unknown order",
 		prose.Count(v.Transactions, "transaction"), v.Committed, v.Aborted, v.Unknown, prose.Count(v.Keys, "key"), v.Unordered)
 	if v.Serial {
-		s += "; a serial order was found"
+		s += "\n  a serial order was found"
 	}
 	return s
 }

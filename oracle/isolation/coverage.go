@@ -126,44 +126,41 @@ func (v *Coverage) gaps() []gap {
 	}
 }
 
-// String is the coverage line. What is zero and not expected is left out.
+// String is the coverage: a line with what was seen of the statements, and one for each thing more. What is zero and not expected is left out.
 func (v Coverage) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)
+	lines := []string{fmt.Sprintf("coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)}
 	if v.Failed > 0 {
-		fmt.Fprintf(&b, "; %s failed", prose.Count(v.Failed, "statement"))
+		failed := prose.Count(v.Failed, "statement") + " failed"
 		if v.Mistaken > 0 && v.Mistaken < v.Failed {
-			fmt.Fprintf(&b, ", %d of them", v.Mistaken)
+			failed += fmt.Sprintf(", %d of them", v.Mistaken)
 		}
 		if v.Mistaken > 0 {
-			fmt.Fprintf(&b, " by mistake (%s)", v.Mistake)
+			failed += " by mistake (" + v.Mistake + ")"
 		}
+		lines = append(lines, failed)
 	}
-	v.predicates(&b)
+	lines = append(lines, v.predicates()...)
 	say := func(n int, what, more string) {
 		if n > 0 {
-			fmt.Fprintf(&b, "; %s%s", prose.Count(n, what), more)
+			lines = append(lines, prose.Count(n, what)+more)
 		}
 	}
 	for _, g := range v.gaps() {
 		say(g.n, g.what, g.more)
 	}
 	for _, what := range slices.Sorted(maps.Keys(v.Contradictions)) {
-		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
+		lines = append(lines, fmt.Sprintf("the history contradicts itself: %s (%d)", what, v.Contradictions[what]))
 	}
 	if v.Far > 0 {
-		b.WriteString("; " + v.far())
+		lines = append(lines, v.far())
 	}
 	say(v.Requests, "request", " judged")
 	say(v.Possible, "possible finding", " between requests, which --possible shows")
-	if v.Apart > 0 {
-		fmt.Fprintf(&b, "; %s read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap",
-			prose.Count(v.Apart, "row"))
-	}
+	say(v.Apart, "row", " read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap")
 	if v.Broken != "" {
-		fmt.Fprintf(&b, "; JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event"))
+		lines = append(lines, fmt.Sprintf("JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event")))
 	}
-	return b.String()
+	return strings.Join(lines, "\n  ")
 }
 
 // far says how many searches ended early.
@@ -193,33 +190,36 @@ func (v Coverage) Caution() string {
 }
 
 // predicates says how many predicate reads were evaluated, and why not the others.
-func (v Coverage) predicates(b *strings.Builder) {
+func (v Coverage) predicates() (lines []string) {
 	left := v.Unevaluated()
-	why := make([]string, 0, len(v.Unread))
+	if v.Predicates+left == 0 {
+		return nil
+	}
+	evaluated := fmt.Sprintf("the predicates of %d of %s were evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
+	if v.Partly > 0 {
+		evaluated += fmt.Sprintf(", and a part of those of %d", v.Partly)
+	}
+	lines = append(lines, evaluated)
+	var why []string
 	for _, reason := range v.reasons() {
 		if n := v.Unread[reason]; n > 0 {
 			why = append(why, fmt.Sprintf("%s (%d)", reason, n))
 		}
 	}
-	if v.Predicates+left == 0 {
-		return
-	}
-	fmt.Fprintf(b, "; the predicates of %d of %s were evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
-	if v.Partly > 0 {
-		fmt.Fprintf(b, ", and a part of those of %d", v.Partly)
-	}
 	if n := len(why) - maxReasons; n > 0 {
 		why = append(why[:maxReasons], prose.Count(n, "more reason"))
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "; not evaluated: %s", strings.Join(why, ", "))
+		lines = append(lines, "not evaluated: "+strings.Join(why, ", "))
 	}
+	const without = "the predicates were not compared with %s: %s"
 	if v.Blind > 0 {
-		fmt.Fprintf(b, "; the predicates were not compared with %s: the values were not captured", prose.Count(v.Blind, "change"))
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "the values were not captured"))
 	}
 	if v.Unsettled > 0 {
-		fmt.Fprintf(b, "; the predicates were not compared with %s: it is not certain what the statement saw", prose.Count(v.Unsettled, "change"))
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))
 	}
+	return lines
 }
 
 // reasons are those of Unread, the most frequent first.

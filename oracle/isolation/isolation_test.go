@@ -324,7 +324,7 @@ t2 commit`))
 	if fs[0].Session != 2 {
 		t.Errorf("session %d completed it, want 2", fs[0].Session)
 	}
-	if want := "coverage: 4 exact, 0 approximate, 0 opaque; 2 reads of unknown writers"; c.Coverage().String() != want {
+	if want := "coverage: 4 exact, 0 approximate, 0 opaque\n  2 reads of unknown writers"; c.Coverage().String() != want {
 		t.Errorf("got %s, want %s", c.Coverage(), want)
 	}
 }

@@ -71,7 +71,7 @@ func TestPredicateWords(t *testing.T) {
 	if len(fs) != 1 || fs[0].Edges[0].Text != want {
 		t.Errorf("%+v", fs)
 	}
-	if got := c.Coverage().String(); !strings.HasSuffix(got, "; the predicates of 2 of 3 statements were evaluated; not evaluated: it joins tables (1)") {
+	if got := c.Coverage().String(); !strings.HasSuffix(got, "\n  the predicates of 2 of 3 statements were evaluated\n  not evaluated: it joins tables (1)") {
 		t.Error(got)
 	}
 	if got := c.Coverage().Caution(); got != "1 statement chose rows by a condition that could not be judged: double bookings hide there" {
@@ -85,7 +85,7 @@ func TestPredicateWords(t *testing.T) {
 		}
 	}
 	_, c = run(Options{}, read)
-	if got := c.Coverage().String(); !strings.HasSuffix(got, "; the predicates of 0 of 1 statement were evaluated, and a part of those of 1; not evaluated: it reads several tables or a subquery (1); 1 transaction not ended") {
+	if got := c.Coverage().String(); !strings.HasSuffix(got, "\n  the predicates of 0 of 1 statement were evaluated, and a part of those of 1\n  not evaluated: it reads several tables or a subquery (1)\n  1 transaction not ended") {
 		t.Error(got)
 	}
 	if got := c.Coverage().Caution(); got != "1 statement chose rows by a condition of which a part could not be judged: double bookings hide there" {

@@ -118,7 +118,7 @@ func TestFar(t *testing.T) {
 			c.Add(&e)
 		}
 		v := c.Coverage()
-		if len(c.Summary()) != test.found || v.Far != test.far || strings.Contains(v.String(), "; 1 attempt to find a long cycle ended early") != (test.far > 0) || (v.Caution() != "") != (test.far > 0) {
+		if len(c.Summary()) != test.found || v.Far != test.far || strings.Contains(v.String(), "\n  1 attempt to find a long cycle ended early") != (test.far > 0) || (v.Caution() != "") != (test.far > 0) {
 			t.Errorf("%+v: %d findings, %s", test, len(c.Summary()), v)
 		}
 		verdicts := Levels(c).Judge()

@@ -16,6 +16,7 @@ type sentStatement struct {
 	plan    *rewrite.Plan
 	ticket  *record.Ticket
 	running *record.Running // since its answer began
+	listing *listing        // nil: it is no SHOW WARNINGS to which rows are added
 }
 
 // answer is the reading of one command's answer.

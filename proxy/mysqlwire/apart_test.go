@@ -120,3 +120,31 @@ func TestLongDataWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestPingCountsWarnings sends commands whose answer counts the warnings of the statement before, on MySQL also those that are found when it is parsed.
+func TestPingCountsWarnings(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("TiDB's answer to COM_PING counts no warnings")
+	}
+	q := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
+	ping, option, use := act{cmd: mysql.COM_PING}, act{cmd: mysql.COM_SET_OPTION, text: "\x00\x00"}, act{cmd: mysql.COM_INIT_DB, text: "DBNAME"}
+	update := q("UPDATE t SET x = @u := (x) WHERE id < 0")
+	ways, at := allWays(t)
+	for name, acts := range map[string][]act{
+		"of an assignment":             {update, ping, option, use, {cmd: mysql.COM_STMT_CLOSE}, q("SHOW WARNINGS"), ping},
+		"of one that failed":           {q("UPDATE t SET x = @u := 'x' WHERE id = 1"), ping},
+		"counted":                      {update, q("SELECT @@warning_count"), ping},
+		"of another statement":         {update, q("SELECT x FROM t"), ping},
+		"of the next session":          {update, {cmd: 0x1f}, ping},
+		"of a statement that prepares": {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t"}, ping},
+		"of one that cannot":           {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELEC x FROM t"}, ping},
+	} {
+		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)
+		want := at(0, baseCaps, acts)
+		for way := 1; way < len(ways); way++ {
+			if got := at(way, baseCaps, acts); !slices.Equal(want, got) {
+				t.Errorf("%s, %s:\n%s", name, ways[way].name, story(acts, want, got, true))
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package mysqlwire
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
@@ -90,7 +91,25 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 	case markERR:
 		o.refusedCommand()
 	}
-	return f.first != markERR, o.pass(f)
+	if o.warnings.parsed == 0 || f.first == markERR {
+		return f.first != markERR, o.pass(f)
+	}
+	b, err := o.take(f)
+	if err != nil {
+		return false, err
+	}
+	at := 1 // of an EOF
+	if f.first == markOK {
+		ok, err := parseOK(b)
+		if err != nil {
+			return false, err
+		}
+		at = ok.at + 2
+	}
+	if len(b) >= at+2 {
+		binary.LittleEndian.PutUint16(b[at:], plusWarnings(binary.LittleEndian.Uint16(b[at:]), o.warnings.parsed))
+	}
+	return true, o.toClient(b)
 }
 
 // refusedCommand notes that the server refused a command that executes no statement.

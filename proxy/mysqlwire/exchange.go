@@ -68,11 +68,11 @@ func (x *exchange) begin() {
 	x.preface = preface{o: o, fetch: o.log.wanted(x.plans)}
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
 	for i, p := range x.plans {
-		p = o.warnings.merge(o.settings.withLevel(bound(p, x.request), o.traits.optimistic))
+		p, listing := o.warnings.merge(o.settings.withLevel(bound(p, x.request), o.traits.optimistic))
 		if i == 0 { // those behind it are asked about it
 			p = o.counts.merge(p)
 		}
-		st := &sentStatement{plan: p, ticket: o.tracker.Sending(p)}
+		st := &sentStatement{plan: p, ticket: o.tracker.Sending(p), listing: listing}
 		o.tracker.From(st.ticket, x.client, x.request.params)
 		x.answer.statements = append(x.answer.statements, st)
 		o.warnings.clear(p, &o.traits)

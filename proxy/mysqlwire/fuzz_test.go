@@ -97,8 +97,9 @@ func randomActs(g *dice, n int) (acts []act) {
 		if a.cmd != mysql.COM_QUERY && g.chance(2) {
 			a.cut = 1 + g.IntN(4)
 		}
-		if a.cmd == mysql.COM_FIELD_LIST {
-			a.cut = 0 // MariaDB reads on in what it has of earlier commands
+		switch a.cmd { // of these MariaDB reads on in what it has of earlier commands
+		case mysql.COM_FIELD_LIST, mysql.COM_STMT_FETCH, mysql.COM_STMT_RESET, mysql.COM_STMT_CLOSE:
+			a.cut = 0
 		}
 		acts = append(acts, a)
 	}
@@ -258,6 +259,7 @@ func TestAlikeFound(t *testing.T) {
 		}
 		return acts
 	}
+	random := func(list ...string) []act { return q(append(fuzzSetup(), list...)...) } // with the tables of random sessions
 	prepare := func(sql string) act { return act{cmd: mysql.COM_STMT_PREPARE, text: sql} }
 	execute, unknown := act{cmd: mysql.COM_STMT_EXECUTE}, act{cmd: mysql.COM_STMT_EXECUTE, slot: slots}
 	table := q("CREATE TABLE t (x INT, y BIT(4), z FLOAT, s INT AS (x+1) VIRTUAL)", "CREATE TABLE k (a VARCHAR(4), b INT, c INT, PRIMARY KEY (a, b), KEY (c))",
@@ -306,6 +308,16 @@ func TestAlikeFound(t *testing.T) {
 		"ROW_COUNT() in a script":                      {q("SHOW FULL COLUMNS FROM t")[0], unknown, q("START TRANSACTION; SELECT ROW_COUNT(), FOUND_ROWS()")[0]},
 		"FOUND_ROWS() beside rows that are found by their key": q("CREATE TABLE o (id INT PRIMARY KEY, a INT, KEY (a))", "INSERT INTO o VALUES (1, 10), (2, 20), (3, 10)", "SELECT id FROM o WHERE id > 5", "SELECT a, FOUND_ROWS() AS n FROM o", "SELECT a FROM o WHERE a > 10",
 			"SELECT SQL_CALC_FOUND_ROWS FOUND_ROWS() AS n, q.id FROM o p JOIN o q USING (id)", "SELECT p.id FROM o p JOIN o q USING (id) ORDER BY 1 LIMIT 1", "SELECT FOUND_ROWS() AS n, x FROM v"),
+		"an index answers a subquery alone": random("SELECT (SELECT id FROM t0 WHERE a IS NOT NULL AND id < 2), q.a FROM v0 q ORDER BY id", "SELECT *, (SELECT id FROM t0 WHERE a NOT IN (10, 20, 0)) AS x FROM t1 WHERE id < 3 ORDER BY id",
+			"SELECT p.id FROM t0 p JOIN v0 q ON p.a = q.a WHERE EXISTS (SELECT MIN(id) FROM t1)", "SELECT id FROM t1 WHERE id < 3 AND EXISTS (SELECT id FROM t0 WHERE a > 15)", "SELECT id FROM t1 WHERE id < 3 AND EXISTS (SELECT c FROM t0 WHERE c > 15)",
+			"SELECT id, (SELECT a FROM t0 WHERE a > 0 ORDER BY a DESC LIMIT 1) FROM t1 WHERE id < 3"),
+		"the primary key answers for one table of a join": random("SELECT p.k, BIT_OR(q.n), MIN(p.k) FROM t2 p JOIN t2 q ON p.k = q.k GROUP BY 1", "SELECT p.w FROM t2 p LEFT JOIN t2 q ON p.g = q.k WHERE q.k < 0.1e1", "SELECT DISTINCT p.k FROM t2 p JOIN t2 q ON p.k = q.k WHERE q.k > 'a'",
+			"SELECT p.k, p.w FROM t2 p JOIN t2 q ON p.k = q.k WHERE q.k = 'a'", "SELECT q.id FROM t0 p RIGHT JOIN v0 q ON p.a = q.a WHERE p.id <=> 2", "SELECT q.id FROM t0 p RIGHT JOIN v0 q ON p.a = q.a WHERE p.id = 2"),
+		"a table that is not read, and a subquery with a column of that name": random("SELECT CASE WHEN q.n IS NULL THEN (SELECT a FROM v0 ORDER BY 1 LIMIT 1) ELSE q.f END FROM t0 p RIGHT JOIN t2 q ON p.id = q.f ORDER BY 1",
+			"SELECT q.f, (SELECT MAX(r) FROM t1 WHERE r = a) FROM t0 p RIGHT JOIN t2 q ON p.id = q.n"),
+		"errors of a query in an INSERT":             random("REPLACE INTO t0 SELECT a, b, b, a FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 (id, a) SELECT a, b FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 SELECT b, b, b, b FROM t0 WHERE a > 0", "SHOW WARNINGS"),
+		"a snapshot behind several errors":           random("INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT @@warning_count", "SHOW WARNINGS", "COMMIT", "INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SELECT r FROM t1", "SHOW WARNINGS"),
+		"errors that a script shows":                 random("INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SHOW ERRORS; SHOW WARNINGS; SHOW COLUMNS FROM t2", "INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SELECT 1; SHOW ERRORS LIMIT 1; SELECT r FROM t1; SHOW ERRORS"),
 		"an unknown statement behind several errors": {q("INSERT k VALUES (@v, NULL, NULL)")[0], unknown, q("SHOW ERRORS")[0], q("INSERT k VALUES (@v, NULL, NULL)")[0], q("SHOW ERRORS")[0], q("SELECT @@error_count")[0]},
 		"errors of commands without statement":       {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
 		"an empty statement ends the text": q("SELECT x FROM t;; UPDATE t SET z = 7", "SELECT z FROM t", "; UPDATE t SET z = 8", "SELECT x FROM t; /* none */ ; DELETE FROM t", "SELECT z FROM t",
@@ -431,16 +443,19 @@ func TestAlike(t *testing.T) {
 			t.Errorf("-alike-seed %d, capabilities %#x, %s:\n%s", seed, caps, ways[way].name, story(short, direct, through, false))
 		}
 	}
-	t.Logf("%d sessions; %d were not the same directly, %d differ by the plan of a wider table, %d by statistics that the server renews", played, noise, planned, renewed)
+	t.Logf("%d sessions; %d were not the same directly, %d differ by the plan of a wider table, %d by what another client's look at a table changes", played, noise, planned, renewed)
 }
 
-// looked gives the session in all forms in which another client opens a table that was changed more often at a time than anybody before, once, behind
-// the beginning: MariaDB then renews the statistics of its indexes, which all plans share.
+// looked gives the session in all forms in which another client looks at a table, once, behind the beginning. If it opens a changed table more often at a time than
+// anybody before, MariaDB renews the statistics of its indexes, which all plans share. And when MariaDB executes a prepared statement again whose table is below a view or
+// in a join, it may use the indexes that have the columns which the last statement named that had the table open, of any client (10.11.19).
 func looked(acts []act, begin int) (lists [][]act) {
 	for _, table := range fuzzTables {
 		for i := begin; i < len(acts); i++ {
-			look := act{cmd: mysql.COM_QUERY, slot: otherClient, text: fmt.Sprintf("SELECT 1 FROM %s a, %[1]s b, %[1]s c, %[1]s d, %[1]s e, %[1]s f LIMIT 0", table.name)}
-			lists = append(lists, slices.Insert(slices.Clone(acts), i, look))
+			for _, look := range []string{"SELECT 1 FROM %s a, %[1]s b, %[1]s c, %[1]s d, %[1]s e, %[1]s f LIMIT 0", "SELECT * FROM %s LIMIT 0", "SELECT 1 FROM %s LIMIT 0"} {
+				other := act{cmd: mysql.COM_QUERY, slot: otherClient, text: fmt.Sprintf(look, table.name)}
+				lists = append(lists, slices.Insert(slices.Clone(acts), i, other))
+			}
 		}
 	}
 	return lists

@@ -59,6 +59,7 @@ func (r parsedApart) proceed(a *answer) (why string, ok bool, err error) {
 			return "the warnings of its own text cannot be told from ours", false, o.ownClose(own.id)
 		}
 		a.front = len(o.warnings.front)
+		o.warnings.parsed = a.front
 	}
 	// No flags, one iteration, no parameters (MySQL manual, "COM_STMT_EXECUTE").
 	execute := binary.LittleEndian.AppendUint32([]byte{mysql.COM_STMT_EXECUTE}, own.id)

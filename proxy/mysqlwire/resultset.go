@@ -122,7 +122,7 @@ func (a *answer) relayColumnsEnd(st *sentStatement) (ended, more bool, err error
 // relayRows relays rows and what ends them.
 func (a *answer) relayRows(st *sentStatement, cols *columns) (more bool, err error) {
 	o := a.o
-	for _, row := range o.warnings.rowsInFront(cols) {
+	for _, row := range st.listing.rowsInFront(cols) {
 		if err := o.toClientFrames(row); err != nil {
 			return false, err
 		}
@@ -162,7 +162,7 @@ func (a *answer) endRows(st *sentStatement, f frame, cols *columns) (ended, more
 	if err != nil {
 		return true, false, err
 	}
-	for _, row := range o.warnings.rowsBehind(cols) {
+	for _, row := range st.listing.rowsBehind(cols, o.warnings.server) {
 		if err := o.toClientFrames(row); err != nil {
 			return true, false, err
 		}

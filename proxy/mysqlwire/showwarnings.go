@@ -24,32 +24,32 @@ type listing struct {
 	offset, limit int
 	seen          int       // rows of the server's
 	front, behind []warning // of the list, what is asked for
+	fronted       bool      // rows of the list stand in front of the server's
 }
 
 // has reports whether row i of the whole list was asked for.
 func (l *listing) has(i int) bool { return i >= l.offset && i-l.offset < l.limit }
 
-// merge gives the plan that merges our warnings into the answer to a question for them. It gives p itself if p is no such
-// question, or if there are none.
-func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
-	l.listing = nil
+// merge gives the plan that merges our warnings into the answer to a question for them, and the rows that stand around the server's. It gives p itself if p
+// is no such question, or if there are none.
+func (l *warningList) merge(p *rewrite.Plan) (*rewrite.Plan, *listing) {
 	if len(l.front)+len(l.behind) == 0 || !p.Diagnostics || p.Hidden > 0 {
-		return p
+		return p, nil
 	}
 	merged := *p
 	if m := countWarnings.FindStringSubmatch(p.Text); m != nil {
 		merged.Conceal = addTo(len(askedFor(m[1], l.front)) + len(askedFor(m[1], l.behind)))
-		return &merged
+		return &merged, nil
 	}
 	if items := asksCounts.FindStringSubmatch(p.Text); items != nil {
 		merged.Conceal = l.addCounts(strings.Split(items[1], ","))
-		return &merged
+		return &merged, nil
 	}
 	m := showWarnings.FindStringSubmatch(p.Text)
 	if m == nil {
-		return p
+		return p, nil
 	}
-	show := &listing{limit: math.MaxInt, front: askedFor(m[1], l.front), behind: askedFor(m[1], l.behind)}
+	show := &listing{limit: math.MaxInt, front: askedFor(m[1], l.front), behind: askedFor(m[1], l.behind), fronted: len(l.front) > 0}
 	switch {
 	case m[3] == ",":
 		show.offset, show.limit = atoi(m[2]), atoi(m[4])
@@ -57,18 +57,17 @@ func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
 		show.limit, show.offset = atoi(m[2]), atoi(m[4])
 	}
 	if show.offset > 0 && !strings.EqualFold(m[1], "WARNINGS") { // how many of the server's are errors is not known
-		return p
+		return p, nil
 	}
-	l.listing = show
-	if len(l.front) > 0 {
+	if show.fronted {
 		merged.Conceal = l.inWindow(show)
-		return &merged
+		return &merged, show
 	}
 	merged.Conceal = func([][]byte) bool {
 		show.seen++
 		return true
 	}
-	return &merged
+	return &merged, show
 }
 
 // askedFor is the part of a list that is asked for by WARNINGS or ERRORS.
@@ -95,29 +94,27 @@ func (l *warningList) inWindow(show *listing) func([][]byte) bool {
 	}
 }
 
-// rowsInFront are the rows of the SHOW WARNINGS under way that stand in front of the server's.
-func (l *warningList) rowsInFront(cols *columns) (rows [][]byte) {
-	if l.listing == nil || len(cols.types) != 3 {
+// rowsInFront are the rows of a SHOW WARNINGS that stand in front of the server's.
+func (show *listing) rowsInFront(cols *columns) (rows [][]byte) {
+	if show == nil || len(cols.types) != 3 {
 		return nil
 	}
-	for i, w := range l.listing.front {
-		if l.listing.has(i) {
+	for i, w := range show.front {
+		if show.has(i) {
 			rows = append(rows, w.row(cols))
 		}
 	}
 	return rows
 }
 
-// rowsBehind are the rows of the SHOW WARNINGS under way that stand behind the server's, which ends it.
-func (l *warningList) rowsBehind(cols *columns) (rows [][]byte) {
-	show := l.listing
-	l.listing = nil
+// rowsBehind are the rows of a SHOW WARNINGS that stand behind the server's, of which there are so many in the list.
+func (show *listing) rowsBehind(cols *columns, server uint16) (rows [][]byte) {
 	if show == nil || len(cols.types) != 3 {
 		return nil
 	}
-	skip := max(0, show.offset-int(l.server))
+	skip := max(0, show.offset-int(server))
 	for i, w := range show.behind {
-		if len(l.front) > 0 {
+		if show.fronted {
 			if show.has(len(show.front) + show.seen + i) {
 				rows = append(rows, w.row(cols))
 			}

@@ -40,7 +40,7 @@ func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
 	case p.Coverage == history.CoverageOpaque && p.Verb == "select":
 		return tables.MatchString(p.Text)
 	}
-	return p.Coverage != history.CoverageNone
+	return p.Coverage != history.CoverageNone && p.Control.Verb != statement.ControlBegin // one WITH CONSISTENT SNAPSHOT is seen exactly
 }
 
 // tables are the words in front of tables and subqueries of a query.

@@ -21,8 +21,8 @@ type warningList struct {
 	old      bool   // behind is of an earlier statement than the last one
 	server   uint16 // rows of the server's
 	front    []warning
-	frontMax int      // max_error_count when front was kept
-	listing  *listing // a SHOW WARNINGS under way
+	frontMax int // max_error_count when front was kept
+	parsed   int // how many rows front has, behind the statement that they are of: what the answer to COM_PING counts
 }
 
 // warning is a row of SHOW WARNINGS.
@@ -33,7 +33,7 @@ type warning struct {
 }
 
 // forget empties the list: the session begins again.
-func (l *warningList) forget() { l.behind, l.front = nil, nil }
+func (l *warningList) forget() { l.behind, l.front, l.parsed = nil, nil, 0 }
 
 // late keeps warnings that became due between two statements for the next one's answer.
 func (l *warningList) late(due []record.Warning) { l.due = append(l.due, due...) }
@@ -102,6 +102,7 @@ func (l *link) forgetWarnings() error {
 // any other one when it brings a warning of its own (MariaDB 10.11: SHOW WARNINGS after SELECT 1 still shows the list of
 // the statement before).
 func (l *warningList) clear(p *rewrite.Plan, t *traits) {
+	l.parsed = 0
 	if p.Diagnostics {
 		return
 	}

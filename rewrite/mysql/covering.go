@@ -26,7 +26,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return "a locking read that an index covers"
 	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
-	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || n.OrderBy != nil && len(list) > 1)):
+	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || s.keyMatters(n, all, list, src))):
 		return ""
 	case (n.GroupBy != nil || all.distinct) && len(list) == 1 && all.plain == 0:
 		return "groups of an index that may be read in part"
@@ -114,8 +114,14 @@ func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source)
 // the server takes that for the scan of an index, and with more columns for one of the table. MySQL's status flags tell, and a
 // join may come in another order.
 func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	return len(src.rel.Key) > 0 && !s.boundsKey(n.Where, list, src) &&
+	return len(src.rel.Key) > 0 && (s.r.flavor == MariaDB && len(list) > 1 || !s.boundsKey(n.Where, list, src)) &&
 		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
+}
+
+// keyMatters reports whether MariaDB may execute a query of rows of the primary key otherwise than one of whole rows: a join may look for a part of the key, and
+// the key gives an order to groups.
+func (s *judge) keyMatters(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	return len(list) > 1 && (n.OrderBy != nil || n.GroupBy != nil || n.Distinct || all.distinct || len(src.rel.Key) > 1)
 }
 
 // boundsKey reports whether the condition certainly compares the first column of the primary key with values.

@@ -191,7 +191,7 @@ func (e *exposure) grouped(up *source, q, around *ast.SelectStmt) bool {
 			return false
 		})
 	}
-	return led && e.sub.again(list, text, scanRowsEach, strings.Join(same, " AND "))
+	return led && e.sub.again(q, list, text, scanRowsEach, strings.Join(same, " AND "))
 }
 
 // equatesIn reports whether a join holds a derived table, and whether a row of the table comes out of it only where a column of the row equals something.

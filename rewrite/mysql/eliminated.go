@@ -27,7 +27,7 @@ func (s *scene) eliminate(n *ast.SelectStmt, list []source) {
 		return
 	}
 	joins, _ := outerJoins(n.From.TableRefs, 0)
-	used := walk(n).columns
+	used := s.named(n)
 	for again := true; again; {
 		again = false
 		for _, j := range joins {
@@ -42,6 +42,28 @@ func (s *scene) eliminate(n *ast.SelectStmt, list []source) {
 			}
 		}
 	}
+}
+
+// named gives the columns that a query names, but those that subqueries certainly find in their own tables.
+func (s *scene) named(n ast.Node) (columns []*ast.ColumnName) {
+	mysqlsyntax.Visit(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ColumnNameExpr:
+			columns = append(columns, n.Name)
+		case *ast.SubqueryExpr:
+			q, ok := n.Query.(*ast.SelectStmt)
+			if !ok || q.With != nil {
+				break
+			}
+			list, _ := s.sources(refsOf(q), nil)
+			columns = append(columns, slices.DeleteFunc(s.named(q), func(c *ast.ColumnName) bool {
+				return slices.ContainsFunc(list, func(src source) bool { return src.rel != nil && src.mayOwn(c) })
+			})...)
+			return true
+		}
+		return false
+	})
+	return columns
 }
 
 // outerJoins lists those of a FROM clause whose first table has the number at. next is the number behind its last one.

@@ -251,6 +251,7 @@ var selects = []form{
 	{"SELECT EXISTS (SELECT 1 FROM item WHERE name = 'ink')", exact, 1},
 	{"SELECT EXISTS (SELECT * FROM item WHERE name = 'no such') AS there;", exact, 0},
 	{"SELECT EXISTS (SELECT id FROM item)", exact, 0}, // any of them
+	{"SELECT id FROM account WHERE id = 1 AND EXISTS (SELECT COUNT(*) FROM item)", exact, 1}, {"SELECT id FROM account WHERE id = 1 AND EXISTS (SELECT COUNT(*) FROM item HAVING COUNT(*) > 0)", approx, 1},
 	{"SELECT EXISTS (SELECT id FROM item WHERE name = 5)", opaque, 0},
 	{"SELECT NOT EXISTS (SELECT id FROM item WHERE name = 'ink')", opaque, 0},
 	{"SELECT a.id, EXISTS (SELECT 1 FROM item i WHERE i.account_id = a.id AND i.name = 'ink') FROM account a", exact, -1},
@@ -507,6 +508,7 @@ var inserts = []form{
 	{"INSERT INTO item (account_id, name) SELECT DISTINCT 7, name FROM item", approx, 0},
 	{"INSERT INTO item (account_id, name) SELECT 7, name FROM item GROUP BY name", approx, 0},
 	{"INSERT INTO bare SELECT * FROM bare", approx, 0},
+	{"INSERT INTO account SET balance = (SELECT MAX(id) FROM busy), owner = 'x', id = DEFAULT", approx, 0}, {"INSERT INTO account SET balance = (SELECT MAX(id) FROM item), owner = 'x', id = DEFAULT", approx, 0},
 	{"INSERT INTO bare (a) SELECT 1", exact, 0},
 	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 8)", approx, -1},
 	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 1) LIMIT 1", approx, 0},

@@ -130,6 +130,10 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT that gives generated columns values")
 		return -1
 	}
+	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select) { // the list that shows several errors shows those of its rows, too
+		s.opaque("an INSERT without a list of columns whose query may find errors")
+		return -1
+	}
 	names := src.clientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
@@ -139,6 +143,17 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
 	s.plan.Listed = s.r.flavor == MariaDB
 	return i
+}
+
+// quietQuery reports whether a query certainly finds no error before it has a row.
+func quietQuery(s *planner, n ast.ResultSetNode) bool {
+	q, ok := n.(*ast.SelectStmt)
+	if !ok || q.Having != nil || walk(q).queries != 1 {
+		return false
+	}
+	list, ok := s.sources(refsOf(q), nil)
+	own := quietly{s: s, list: list}
+	return ok && !slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.rel.Kind == "view" }) && own.condition(q.Where) && (q.From == nil || own.joins(q.From.TableRefs))
 }
 
 // fillsGenerated reports whether an INSERT without a list of columns has more than DEFAULT for a generated one.

@@ -479,9 +479,9 @@ func (s *judge) predicate(where ast.ExprNode, list []source) bool {
 	return false
 }
 
-// pointKey reports whether the primary key is given.
+// pointKey reports whether the primary key is given, so that the server reads one row by it. It does not so by <=> in the inner table of an outer join.
 func (s *judge) pointKey(where ast.ExprNode, list []source, src *source) bool {
-	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key})
+	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key}) && !(len(list) > 1 && nullSafe(where))
 }
 
 // point reports whether the condition equates all columns of one of the keys with something that is not of src.

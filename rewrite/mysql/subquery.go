@@ -78,8 +78,8 @@ func (r *reader) value(e ast.ExprNode) {
 			r.value(e.Args[0])
 		}
 	case *ast.ExistsSubqueryExpr:
-		if q := selectIn(e.Sel); q != nil && !e.Not && r.led(q) {
-			r.tell(q, soleRows, "")
+		if q := selectIn(e.Sel); q != nil && !e.Not {
+			r.exists(q)
 		}
 	case *ast.SubqueryExpr:
 		q := selectIn(e)
@@ -128,8 +128,8 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 				r.queries++
 				r.silent = true
 			}
-		} else if q != nil && r.led(q) {
-			r.tell(q, soleRows, "")
+		} else if q != nil {
+			r.exists(q)
 		}
 	case *ast.PatternInExpr:
 		q := selectIn(e.Sel)
@@ -147,6 +147,16 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		default:
 			r.member(e.Expr, q)
 		}
+	}
+}
+
+// exists looks at EXISTS that is true. It is for an aggregate, whatever the table has.
+func (r *reader) exists(q *ast.SelectStmt) {
+	switch {
+	case r.s.aggregates(q) && q.GroupBy == nil && q.Having == nil && q.Limit == nil:
+		r.queries++
+	case r.led(q):
+		r.tell(q, soleRows, "")
 	}
 }
 
@@ -175,12 +185,12 @@ func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
 // tell adds columns for the tables of a subquery. also is a further condition.
 func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 	if list, text, ok := r.clauses(q); ok {
-		r.again(list, text, rows, also)
+		r.again(q, list, text, rows, also)
 	}
 }
 
 // again is tell for the tables and the text of clauses. It reports whether it did.
-func (r *reader) again(list []source, text string, rows int, also string) bool {
+func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, also string) bool {
 	if rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
 		return false
 	}
@@ -190,14 +200,20 @@ func (r *reader) again(list []source, text string, rows int, also string) bool {
 	r.queries++
 	for i := range list {
 		src := &list[i]
-		if r.s.r.flavor == MySQL {
-			src.byKey(MySQL)
-		}
+		r.spare(q, list, src)
 		t := toldOf(src)
 		t.limit, t.sole = rows, rows == soleRows
 		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
 	}
 	return true
+}
+
+// spare finds what the hidden columns hold by the primary key where an index may answer a subquery alone: the status flags tell whether the server read the
+// whole table.
+func (r *reader) spare(q *ast.SelectStmt, list []source, src *source) {
+	if r.s.r.flavor == MySQL || len(src.rel.Key) > 0 && (q.Where == nil || !unique(q.Where, src)) && r.s.ofIndex(q, list, src) {
+		src.byKey(r.s.r.flavor)
+	}
 }
 
 // clauses gives the tables of a subquery and the text of its clauses FROM and WHERE. ok is false if that is not all, if it may end

@@ -43,9 +43,7 @@ func (r *reader) top(q *ast.SelectStmt) {
 			first, last = append(first, src.ref+"."+mysqlsyntax.Quote(name)), append(last, src.ref+"."+mysqlsyntax.Quote(name)+" DESC")
 		}
 	}
-	if r.s.r.flavor == MySQL {
-		src.byKey(MySQL)
-	}
+	r.spare(q, list, src)
 	found := func(keys []string) string {
 		return fmt.Sprintf("(SELECT %s %s ORDER BY %s LIMIT 1)", src.version(true), text, strings.Join(slices.Concat(order, keys), ","))
 	}

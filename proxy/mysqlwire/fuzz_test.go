@@ -317,6 +317,7 @@ func TestAlikeFound(t *testing.T) {
 			"SELECT q.f, (SELECT MAX(r) FROM t1 WHERE r = a) FROM t0 p RIGHT JOIN t2 q ON p.id = q.n"),
 		"errors of a query in an INSERT":             random("REPLACE INTO t0 SELECT a, b, b, a FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 (id, a) SELECT a, b FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 SELECT b, b, b, b FROM t0 WHERE a > 0", "SHOW WARNINGS"),
 		"a snapshot behind several errors":           random("INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT @@warning_count", "SHOW WARNINGS", "COMMIT", "INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SELECT r FROM t1", "SHOW WARNINGS"),
+		"variables behind the first error":           random("INSERT INTO t0 VALUES (DEFAULT, ROUND(@v := 7), 5, 3)", "SELECT @v", "INSERT INTO t0 (id, a) VALUES (DEFAULT, @v := 8)", "SELECT @v", "INSERT INTO t0 VALUES (9, @v := 9, 5, 3)", "SELECT @v"),
 		"errors that a script shows":                 random("INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SHOW ERRORS; SHOW WARNINGS; SHOW COLUMNS FROM t2", "INSERT INTO t1 VALUES ('A', -1, 10, 2, 11)", "SELECT 1; SHOW ERRORS LIMIT 1; SELECT r FROM t1; SHOW ERRORS"),
 		"an unknown statement behind several errors": {q("INSERT k VALUES (@v, NULL, NULL)")[0], unknown, q("SHOW ERRORS")[0], q("INSERT k VALUES (@v, NULL, NULL)")[0], q("SHOW ERRORS")[0], q("SELECT @@error_count")[0]},
 		"errors of commands without statement":       {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
@@ -452,7 +453,7 @@ func TestAlike(t *testing.T) {
 func looked(acts []act, begin int) (lists [][]act) {
 	for _, table := range fuzzTables {
 		for i := begin; i < len(acts); i++ {
-			for _, look := range []string{"SELECT 1 FROM %s a, %[1]s b, %[1]s c, %[1]s d, %[1]s e, %[1]s f LIMIT 0", "SELECT * FROM %s LIMIT 0", "SELECT 1 FROM %s LIMIT 0"} {
+			for _, look := range []string{"SELECT 1 FROM %s a, %[1]s b, %[1]s c, %[1]s d, %[1]s e, %[1]s f LIMIT 0", "SELECT * FROM %s LIMIT 0", "SELECT 1 FROM %s LIMIT 0", "SELECT a.* FROM %s a, %[1]s b LIMIT 0", "SELECT b.* FROM %s a, %[1]s b LIMIT 0"} {
 				other := act{cmd: mysql.COM_QUERY, slot: otherClient, text: fmt.Sprintf(look, table.name)}
 				lists = append(lists, slices.Insert(slices.Clone(acts), i, other))
 			}

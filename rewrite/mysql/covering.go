@@ -22,7 +22,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 	switch {
 	case src.rel == nil || src.why != "":
 		return ""
-	case locking && s.covered(n, all, list, src):
+	case locking && (s.covered(n, all, list, src) || s.r.flavor == MySQL && s.keyCovered(n, all, list, src) && !s.ordersByKey(n, list, src)): // the status flag
 		return "a locking read that an index covers"
 	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
@@ -116,6 +116,15 @@ func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source)
 func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
 	return len(src.rel.Key) > 0 && (s.r.flavor == MariaDB && len(list) > 1 || !s.boundsKey(n.Where, list, src)) &&
 		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
+}
+
+// ordersByKey reports whether the rows come in the order of the primary key.
+func (s *judge) ordersByKey(n *ast.SelectStmt, list []source, src *source) bool {
+	if n.OrderBy == nil || len(list) > 1 {
+		return false
+	}
+	c, ok := n.OrderBy.Items[0].Expr.(*ast.ColumnNameExpr)
+	return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
 }
 
 // keyMatters reports whether MariaDB may execute a query of rows of the primary key otherwise than one of whole rows: a join may look for a part of the key, and

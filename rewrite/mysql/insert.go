@@ -130,6 +130,10 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT that gives generated columns values")
 		return -1
 	}
+	if s.r.flavor == MariaDB && walk(n).setVar { // with a list of columns those behind the first error are evaluated, too
+		s.opaque("an INSERT without a list of columns that assigns variables")
+		return -1
+	}
 	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select) { // the list that shows several errors shows those of its rows, too
 		s.opaque("an INSERT without a list of columns whose query may find errors")
 		return -1

@@ -173,6 +173,9 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		}
 	}
 	view := k.catalog.View(k.session.Stale)
+	if len(parts) > 1 && strings.Contains(strings.ToLower(k.sql), "group_concat_max_len") { // what it is for the later statements
+		k.session.GroupConcat = 0
+	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
 		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}

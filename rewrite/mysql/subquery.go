@@ -150,11 +150,13 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 	}
 }
 
-// exists looks at EXISTS that is true. It is for an aggregate, whatever the table has.
+// exists looks at EXISTS that is true. It is for an aggregate, whatever the table has, unless the aggregate is of a query around.
 func (r *reader) exists(q *ast.SelectStmt) {
 	switch {
-	case r.s.aggregates(q) && q.GroupBy == nil && q.Having == nil && q.Limit == nil:
-		r.queries++
+	case r.s.aggregates(q):
+		if r.closed(q) {
+			r.queries++
+		}
 	case r.led(q):
 		r.tell(q, soleRows, "")
 	}

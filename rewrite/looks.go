@@ -41,21 +41,34 @@ func (r *Relation) possible(c *condition.Condition) bool {
 	case "or":
 		return slices.ContainsFunc(c.Args, func(a condition.Condition) bool { return r.possible(&a) })
 	case "not":
-		return excludes(&c.Args[0])
+		return r.refutable(&c.Args[0])
 	case "and":
 		return r.compatible(c.Args)
 	}
 	return false
 }
 
-// excludes reports whether NOT c is no contradiction: c compares one column with values that are not NULL.
-func excludes(c *condition.Condition) bool {
+// opposite is what NOT makes of comparisons, and of AND and OR.
+var opposite = map[string]string{"<>": "=", "<": ">=", ">": "<=", "<=": ">", ">=": "<", "and": "or", "or": "and"}
+
+// refutable reports whether NOT c may certainly hold for a row.
+func (r *Relation) refutable(c *condition.Condition) bool {
 	switch c.Op {
 	case "null":
 		return true
-	case "and": // BETWEEN
-		return len(c.Args) == 2 && c.Args[0].Op == ">=" && c.Args[1].Op == "<=" && excludes(&c.Args[0]) && excludes(&c.Args[1])
-	case "=", "in", "alike", "prefix", "modulo", ">=", "<=":
+	case "<>", "<", ">", "<=", ">=":
+		n := *c
+		n.Op = opposite[c.Op]
+		return r.possible(&n)
+	case "not":
+		return r.possible(&c.Args[0])
+	case "and", "or": // BETWEEN, say
+		n := condition.Condition{Op: opposite[c.Op]}
+		for _, a := range c.Args {
+			n.Args = append(n.Args, condition.Condition{Op: "not", Args: []condition.Condition{a}})
+		}
+		return r.possible(&n)
+	case "=", "in", "alike", "prefix", "modulo":
 		return c.Term == nil && !slices.Contains(c.Values, nil)
 	}
 	return false

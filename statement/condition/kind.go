@@ -181,7 +181,7 @@ func instant(s string) (string, bool) {
 	return fmt.Sprintf("%012d%s", day*1440+minutes(t)-offset, t[5:]), true
 }
 
-// zone is the offset from UTC, in minutes, that stands behind a date and a time, and where it begins: Z, +01, -03:30.
+// zone is the offset from UTC, in minutes, that stands behind a date and a time, and where they end: Z, +01, -0330, +01:00 behind a blank.
 func zone(s string) (offset, at int, ok bool) {
 	at = strings.LastIndexAny(s, "+-Z")
 	if at < 16 || s[10] != ' ' && s[10] != 'T' {
@@ -191,8 +191,11 @@ func zone(s string) (offset, at int, ok bool) {
 	if text == "Z" {
 		text = "+00"
 	}
-	if len(text) == 3 {
+	switch len(text) {
+	case 3:
 		text += ":00"
+	case 5:
+		text = text[:3] + ":" + text[3:]
 	}
 	if len(text) != 6 || text[3] != ':' || !below(text[1:3], 24) || !below(text[4:], 60) {
 		return 0, 0, false
@@ -201,7 +204,7 @@ func zone(s string) (offset, at int, ok bool) {
 	if text[0] == '-' {
 		offset = -offset
 	}
-	return offset, at, true
+	return offset, len(strings.TrimSuffix(s[:at], " ")), true
 }
 
 // midnight is a date alone as PostgreSQL reads it where it wants a time of day, too.

@@ -74,7 +74,7 @@ func (r *Relation) refutable(c *condition.Condition) bool {
 	return false
 }
 
-// compatible reports whether conditions may hold together: no column is in two of them, but as the bounds of a range.
+// compatible reports whether conditions may hold together: no column is in two of them, but as the bounds of a range, or to say that it is not NULL.
 func (r *Relation) compatible(list []condition.Condition) bool {
 	var all []condition.Condition
 	for _, c := range list {
@@ -91,12 +91,17 @@ func (r *Relation) compatible(list []condition.Condition) bool {
 		for k := range i {
 			shared := false
 			all[i].Columns(func(a string) { all[k].Columns(func(b string) { shared = shared || a == b }) })
-			if shared && !isRange(&all[k], &all[i]) && !isRange(&all[i], &all[k]) {
+			if shared && !present(&all[k], &all[i]) && !present(&all[i], &all[k]) && !isRange(&all[k], &all[i]) && !isRange(&all[i], &all[k]) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// present reports whether the first condition says that a column is not NULL, and the second one compares it: then it says nothing more.
+func present(there, c *condition.Condition) bool {
+	return there.Op == "not" && there.Args[0].Op == "null" && (opposite[c.Op] != "" || c.Op == "=" || c.Op == "in") && c.Column == there.Args[0].Column
 }
 
 // isRange reports whether the first condition is a lower bound of a column, and the second one a higher bound of it.

@@ -357,7 +357,15 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		return a.null(e.Expr, e.Not)
 	case *ast.ColumnNameExpr: // Django's booleans: WHERE (on_call AND shift = 7)
 		if name, at := a.column(e); name != "" && strings.HasSuffix(typeName(at.Type), "int") {
-			return condition.Open("<>", condition.Number, name, text("=0"))
+			return isZero("<>", name)
+		}
+	case *ast.IsTruthExpr:
+		if name, at := a.column(e.Expr); name != "" && strings.HasSuffix(typeName(at.Type), "int") {
+			is, other := isZero("<>", name), isZero("=", name)
+			if e.True == 0 {
+				is, other = other, is
+			}
+			return condition.Test(name, is, other, e.Not)
 		}
 	case *ast.BinaryOperationExpr:
 		switch e.Op {
@@ -380,6 +388,10 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		}
 	}
 	return condition.Unknown("a condition of another form")
+}
+
+func isZero(op, column string) condition.Condition {
+	return condition.Open(op, condition.Number, column, text("=0"))
 }
 
 func not(c condition.Condition) condition.Condition {

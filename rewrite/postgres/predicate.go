@@ -315,8 +315,17 @@ func (a *asker) condition(n *pg.Node) condition.Condition {
 		return c
 	case *pg.Node_ColumnRef:
 		if name, at := comparedColumn(n, a.rel, a.ref); name != "" && kindOf(at) == condition.Bool {
-			yes := "true"
-			return condition.Compare("=", condition.Bool, name, &yes)
+			return isBool(name, "true")
+		}
+	case *pg.Node_BooleanTest:
+		if name, at := comparedColumn(e.BooleanTest.Arg, a.rel, a.ref); name != "" && kindOf(at) == condition.Bool {
+			yes, no := isBool(name, "true"), isBool(name, "false")
+			switch e.BooleanTest.Booltesttype {
+			case pg.BoolTestType_IS_TRUE, pg.BoolTestType_IS_NOT_TRUE:
+				return condition.Test(name, yes, no, e.BooleanTest.Booltesttype == pg.BoolTestType_IS_NOT_TRUE)
+			case pg.BoolTestType_IS_FALSE, pg.BoolTestType_IS_NOT_FALSE:
+				return condition.Test(name, no, yes, e.BooleanTest.Booltesttype == pg.BoolTestType_IS_NOT_FALSE)
+			}
 		}
 	case *pg.Node_AConst:
 		if b := e.AConst.GetBoolval(); b != nil && b.Boolval {
@@ -333,6 +342,10 @@ func (a *asker) condition(n *pg.Node) condition.Condition {
 		return condition.Unknown("a condition with a function")
 	}
 	return condition.Unknown("a condition of another form")
+}
+
+func isBool(column, value string) condition.Condition {
+	return condition.Compare("=", condition.Bool, column, &value)
 }
 
 // mirrored are the operators with their sides exchanged.

@@ -490,3 +490,12 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 	}
 	return c, nil
 }
+
+// Test is the condition IS TRUE or IS FALSE of a column, which has one of the two values, is and other say, or NULL. not stands for IS NOT.
+func Test(column string, is, other Condition, not bool) Condition {
+	null := Condition{Op: "null", Column: column}
+	if not {
+		return Condition{Op: "or", Args: []Condition{other, null}}
+	}
+	return Condition{Op: "and", Args: []Condition{is, {Op: "not", Args: []Condition{null}}}}
+}

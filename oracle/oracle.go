@@ -117,6 +117,8 @@ type Transaction struct {
 	EndedAt  int64           `json:"ended_at,omitempty"`
 	// Tags are what the application said of it ("route=/buy"), where that was captured.
 	Tags []string `json:"tags,omitempty"`
+	// Request is the one that it is part of, where requests were judged.
+	Request string `json:"request,omitempty"`
 	// Statements are those that carry an edge, in order.
 	Statements []Statement `json:"statements,omitempty"`
 }

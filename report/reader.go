@@ -41,7 +41,7 @@ func For(f oracle.Finding, r Reader) oracle.Finding {
 		if !r.mayNotSee(x) {
 			continue
 		}
-		x.User, x.Client, x.Database, x.Tags = "", "", "", nil
+		x.User, x.Client, x.Database, x.Tags, x.Request = "", "", "", nil, ""
 		x.Statements = slices.Clone(x.Statements)
 		for k := range x.Statements {
 			s := &x.Statements[k]

@@ -39,13 +39,16 @@ type teller struct {
 	you uint64
 }
 
-// who names a transaction's session within a sentence.
+// who names a transaction's session within a sentence, or its request where the session, of a pool, had another one besides.
 func (t *teller) who(txn int) string {
-	s := t.f.Transactions[txn].Session
-	if s == t.you {
+	x := &t.f.Transactions[txn]
+	switch {
+	case x.Request != "" && slices.ContainsFunc(t.f.Transactions, func(o oracle.Transaction) bool { return o.Session == x.Session && o.Request != x.Request }):
+		return "request " + prose.Line(x.Request, 40)
+	case x.Session == t.you:
 		return "you"
 	}
-	return fmt.Sprintf("session %d", s)
+	return fmt.Sprintf("session %d", x.Session)
 }
 
 // whose is the possessive of who.
@@ -349,12 +352,13 @@ func (t *teller) wrote(txn, n int, version string) string {
 // tellActs words the acts. A session is introduced where it comes first, and a transaction's end stands behind its last act if others act after it.
 func (t *teller) tellActs(acts []*act) []told {
 	var out []told
-	introduced := map[uint64]bool{t.you: true}
+	introduced := map[string]bool{"you": true}
 	for i, a := range acts {
 		x := &t.f.Transactions[a.txn]
-		who := capital(t.who(a.txn))
-		if !introduced[x.Session] {
-			introduced[x.Session] = true
+		name := t.who(a.txn)
+		who := capital(name)
+		if !introduced[name] {
+			introduced[name] = true
 			if by := by(x); by != "" {
 				who += " (" + by + ")"
 			}

@@ -147,3 +147,37 @@ func TestEveryone(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsOfOneSession: where a pool gave one session to both requests, the finding names the requests, and else the sessions.
+func TestRequestsOfOneSession(t *testing.T) {
+	const text = `s1 session postgres "15.4"
+s2 session postgres "15.4"
+s1 t1 begin "read committed"
+t1 r public.coupon.7@0 request buy-1 -- SELECT n FROM coupon WHERE id = 7
+t1 commit
+s1 t2 begin "read committed"
+t2 w public.coupon.7 0>1 request buy-2 set n=4 -- UPDATE coupon SET n = 4 WHERE id = 7
+t2 commit
+s1 t3 begin "read committed"
+t3 w public.coupon.7 1>2 request buy-1 equal id=7 set n=4 derived n:public.coupon.7@0:1.1:plus:-1:5 -- UPDATE coupon SET n = 4 WHERE id = 7
+t3 commit
+`
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{
+		{text, []string{"request buy-1's UPDATE of coupon 7 overwrote a change by request buy-2 that it had not seen", "1. Request buy-1 (request buy-1) read", "\n2. Request buy-2 (request buy-2) set", "\n3. Request buy-1 set"}},
+		{strings.Replace(text, "s1 t2", "s2 t2", 1), []string{"your UPDATE of coupon 7 overwrote a change by session 2 that it had not seen", "1. You read", "\n2. Session 2 (request buy-2) set", "\n3. You set"}},
+	} {
+		found := findings(t, tt.text)
+		if len(found) != 1 || found[0].Name != anomaly.LostBetween {
+			t.Fatalf("found %+v", found)
+		}
+		w := Warning(found[0], Reader{Session: 1, Others: true})
+		for _, want := range tt.want {
+			if !strings.Contains(w.Message+"\n"+w.Detail, want) {
+				t.Errorf("%q is not in\n%s\n%s", want, w.Message, w.Detail)
+			}
+		}
+	}
+}

@@ -98,6 +98,9 @@ func draft(c *Checker, class oracle.Class, name string, ts []*txn, edges []edge,
 		if wall {
 			t.byWallClock(&p)
 		}
+		if t.request != nil && (name == anomaly.LostBetween || name == anomaly.SkewBetween) {
+			p.Request = t.request.name
+		}
 		f.Transactions = append(f.Transactions, p)
 	}
 	tables := map[string]bool{}

@@ -1221,6 +1221,30 @@ func TestTruths(t *testing.T) {
 	})
 }
 
+// TestDefaults: a column that an INSERT leaves out has its default in the image of the row, if that is a constant.
+func TestDefaults(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("aggregates do not tell which rows they read")
+	}
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE job (id INT PRIMARY KEY AUTO_INCREMENT, shop INT, state VARCHAR(10) DEFAULT 'open', n INT NOT NULL DEFAULT -5, gone DATETIME, late INT DEFAULT (2 + 3), at DATETIME DEFAULT CURRENT_TIMESTAMP)")
+	for i, c := range []struct{ where, one, two, want string }{
+		{"state = 'open' AND n < 0 AND gone IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, state) VALUES (%d, DEFAULT)", "G2 write skew"},
+		{"state = 'open'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, n) VALUES (0, 1), (%d, 2)", "G2 write skew"},
+		{"state = 'open'", "INSERT INTO job SET shop = %d", "INSERT INTO job (shop) VALUES (%d) ON DUPLICATE KEY UPDATE n = 1", "G2 write skew"},
+		{"state = 'done'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""},
+		{"state = 'open'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, state) VALUES (%d, 'done')", ""},
+		{"late = 5", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""}, // an expression: not known
+		{"at IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""},
+	} {
+		shop := i + 1
+		count := fmt.Sprintf("SELECT COUNT(*) FROM job WHERE shop = %d AND %s", shop, c.where)
+		found, r := s.play("READ COMMITTED", "1 "+count, "2 "+count, "1 "+fmt.Sprintf(c.one, shop), "2 "+fmt.Sprintf(c.two, shop), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != c.want {
+			t.Errorf("%s: found %q, want %q; %s", c.where, got, c.want, r.Coverage)
+		}
+	}
+}
+
 // last are forms of queries for the last number, in order. Invoices 1 and 2 of shop 3 have the numbers 5 and 7; 3 has neither.
 var last = []form{
 	{"the next number, by order", `1 SELECT n FROM invoice WHERE shop > 0 ORDER BY n DESC LIMIT 1

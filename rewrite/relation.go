@@ -150,6 +150,7 @@ type Attribute struct {
 	Touched   bool   // ON UPDATE CURRENT_TIMESTAMP
 	Required  bool   // MySQL family: NOT NULL
 	Collation string // MySQL family
+	Fixed     bool   // MariaDB, MySQL: the default is a constant, or NULL
 }
 
 // Arbiter gives the columns of the only key by which a row can be in the way of a new one, of which some columns are given; none if that is not certain. A

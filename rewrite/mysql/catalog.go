@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ const userSchemas = " NOT IN ('information_schema','performance_schema','mysql',
 const (
 	serverPart     = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
 	tablePart      = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),IFNULL(CREATE_OPTIONS,''),'' FROM information_schema.TABLES WHERE "
-	columnPart     = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
+	columnPart     = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,''),'|',IFNULL(CONCAT('=',LEFT(COLUMN_DEFAULT,64)),'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
 	viewPart       = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
 	indexPart      = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CONCAT(NON_UNIQUE,IF(SUB_PART IS NULL,'','p')),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart    = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
@@ -199,7 +200,8 @@ func (l *loader) row(r []string) error {
 			return err
 		}
 		extra, rest, _ := strings.Cut(strings.ToUpper(r[5]), "|")
-		nullable, collation, _ := strings.Cut(rest, "|")
+		nullable, rest, _ := strings.Cut(rest, "|")
+		collation, standard, _ := strings.Cut(rest, "|")
 		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
 			Name: r[3], Type: r[4],
 			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && alwaysVisible(FlavorOf(l.server.Version)),
@@ -208,6 +210,7 @@ func (l *loader) row(r []string) error {
 			Touched:   strings.Contains(extra, "ON UPDATE"),
 			Required:  nullable == "NO",
 			Collation: strings.ToLower(collation),
+			Fixed:     l.fixed(typeName(r[4]), extra, nullable, standard),
 		}})
 	case "I":
 		place, err := strconv.Atoi(r[6])
@@ -234,6 +237,21 @@ func (l *loader) row(r []string) error {
 		rel.Excludes = true
 	}
 	return nil
+}
+
+// constantDefault is how MariaDB writes the defaults that are no expressions, in upper case.
+var constantDefault = regexp.MustCompile(`^=(NULL|-?[0-9.]+|'[^'\\]*')$`)
+
+// fixed reports whether the default of a column, "=" and its text, is one value that the server has at hand before it evaluates those of the statement.
+func (l *loader) fixed(typ, extra, nullable, standard string) bool {
+	long := strings.HasSuffix(typ, "text") || strings.HasSuffix(typ, "blob") || typ == "json" // their defaults are expressions
+	switch FlavorOf(l.server.Version) {
+	case MariaDB:
+		return constantDefault.MatchString(standard) && (!long || standard == "=NULL")
+	case MySQL:
+		return !strings.Contains(extra, "DEFAULT_GENERATED") && (standard == "" && nullable == "YES" || standard != "" && !long)
+	}
+	return false
 }
 
 func (l *loader) table(r []string) {

@@ -125,7 +125,8 @@ func columnsOfInsert(n *ast.InsertStmt, src *source) (names []string) {
 	return names
 }
 
-// given are the columns to which every row of an INSERT gives a value that the row keeps.
+// given are the columns to which every row of an INSERT gives a value that the row keeps, and those that have a constant by default: the servers fill a
+// row with its defaults first.
 func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) bool {
 	names := columnsOfInsert(n, src)
 	return func(a *rewrite.Attribute) bool {
@@ -137,13 +138,13 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 				if i >= len(row) {
 					return false
 				}
-				if _, standard := row[i].(*ast.DefaultExpr); standard {
+				if d, standard := row[i].(*ast.DefaultExpr); standard && (d.Name != nil || !a.Fixed) {
 					return false
 				}
 			}
 			return true
 		}
-		return false
+		return a.Fixed && !a.Auto
 	}
 }
 

@@ -119,7 +119,11 @@ func WriteNative(w io.Writer, h *History) error {
 	writer := map[[2]string]string{}
 	for i := range h.Transactions {
 		for k := range h.Transactions[i].Ops {
-			if op := &h.Transactions[i].Ops[k]; op.Kind == Write {
+			op := &h.Transactions[i].Ops[k]
+			if op.Value == initialVersion {
+				return fmt.Errorf("the value %q has the name that the native form has for what was there before", op.Value)
+			}
+			if op.Kind == Write {
 				writer[[2]string{op.Key, op.Value}] = fmt.Sprintf("t%d", i+1)
 			}
 		}

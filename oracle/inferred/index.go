@@ -375,6 +375,9 @@ func (c *checker) lostUpdates() {
 			if !ok || done[w.txn] || r.op > w.op || c.wroteBefore(info, r) || c.h.Transactions[w.txn].Outcome != history.OutcomeCommitted {
 				continue
 			}
+			if v, written := info.byValue[c.op(r).Value]; written && c.versions[v].twice { // they may have read different versions
+				continue
+			}
 			done[w.txn] = true
 			got := resultText(c.op(r))
 			other, again := first[got]

@@ -50,7 +50,8 @@ func levels(c *checker, data []edge) []level.Verdict {
 	}
 	for i := range vs {
 		beyond := c.coverage.Serial && !c.opts.Order && !level.Implies("PL-3", vs[i].Level)
-		if vs[i].State == level.Satisfied && (c.undecided != "" || beyond) {
+		inDoubt := len(c.doubts) > 0 && !c.coverage.Serial
+		if vs[i].State == level.Satisfied && (inDoubt || c.undecided != "" || beyond) {
 			vs[i].State = level.Unknown
 		}
 	}

@@ -2,12 +2,23 @@ package foreign
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/history/observed"
 	"wirecheck/oracle/inferred"
+	"wirecheck/oracle/isolation"
+	"wirecheck/oracle/level"
 )
 
 var mutations = flag.Int("mutations", 3000, "mutated histories that TestMutated reads and judges")
@@ -65,6 +76,139 @@ func FuzzJepsenJSON(f *testing.F) { fuzz(f, JepsenJSON) }
 func FuzzPlume(f *testing.F)      { fuzz(f, Plume) }
 func FuzzDBCop(f *testing.F)      { fuzz(f, DBCop) }
 func FuzzTimeKiller(f *testing.F) { fuzz(f, TimeKiller) }
+
+// versioned judges a history of rows and versions, in JSON lines or in the binary form; whole is false if not all of it could be read.
+func versioned(t *testing.T, data []byte, binary bool) (said string, levels []level.Verdict, whole bool) {
+	r, err := history.NewReader(bytes.NewReader(data), "h")
+	if err != nil {
+		return "", nil, false
+	}
+	if binary {
+		var b bytes.Buffer
+		w, err := history.NewBinaryWriter(&b, history.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e history.Event
+		for r.Next(&e) == nil {
+			if err := w.Write(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = history.NewReader(&b, "h"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := isolation.New(isolation.Options{Keep: -1, Levels: true})
+	var e history.Event
+	for err = r.Next(&e); err == nil; err = r.Next(&e) {
+		c.Add(&e)
+	}
+	text, err2 := json.Marshal(c.Summary())
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	levels = isolation.Levels(c).Judge()
+	coverage, _ := json.Marshal(c.Coverage())
+	return fmt.Sprintf("%s\n%s\n%+v", text, coverage, levels), levels, errors.Is(err, io.EOF) && r.Warning() == ""
+}
+
+// nativeOf is a random history of rows and versions, in JSON lines.
+func nativeOf(rng *rand.Rand) []byte {
+	s := newStore(rng)
+	s.lists = false
+	for range 4 + s.rng.IntN(12) {
+		s.step(1 + s.rng.IntN(3))
+	}
+	var b bytes.Buffer
+	if observed.WriteNative(&b, s.h) != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+func FuzzNative(f *testing.F) {
+	for seed := range uint64(20) {
+		if data := nativeOf(rand.New(rand.NewPCG(seed, 53))); data != nil {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(sameNative)
+}
+
+// sameNative: the binary form of a history is judged as its lines are. What is converted of it is judged in the same way by both oracles, as far as
+// the order of versions is known, and when it is read once more.
+func sameNative(t *testing.T, data []byte) {
+	said, _, whole := versioned(t, data, false)
+	if again, _, _ := versioned(t, data, true); whole && said != again {
+		t.Fatalf("lines\n%s\nbinary\n%s\n%s", said, again, data)
+	}
+	h, err := observed.ReadNative(bytes.NewReader(data), "h")
+	if err != nil || len(h.Omitted) > 0 || len(h.Transactions) == 0 || overlap(h) { // a session has one transaction after the other
+		return
+	}
+	var b bytes.Buffer
+	if observed.WriteNative(&b, h) != nil {
+		return
+	}
+	text := b.Bytes()
+	again, err := observed.ReadNative(bytes.NewReader(text), "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := inferred.Check(h, inferred.Options{Order: true, Levels: true})
+	if a, b := judgement(h), judgement(again); a != b && want.Coverage.Preloaded == 0 {
+		t.Fatalf("%s\nconverted %s\n%s\nof %s", a, b, text, data)
+	}
+	if strings.Contains(judgement(h), string(anomaly.FutureRead)) { // the native form of a transaction has no times within it
+		return
+	}
+	_, got, whole := versioned(t, text, false)
+	if !whole {
+		t.Fatalf("not read again: %s\nof %s", text, data)
+	}
+	for i, v := range want.Levels {
+		if v.State != level.Unknown && got[i].State != v.State && h.Unordered() == 0 {
+			t.Fatalf("%s: %s by the native form (%v), %s by the history (%v)\n%s\nof %s", v.Level, got[i].State, got[i].Witness, v.State, v.Witness, text, data)
+		}
+	}
+}
+
+// TestMutatedNative exchanges, drops and doubles lines and fields.
+func TestMutatedNative(t *testing.T) {
+	for seed := range uint64(*mutations) / 3 {
+		rng := rand.New(rand.NewPCG(seed, 54))
+		data := nativeOf(rng)
+		if bytes.Count(data, []byte("\n")) < 4 {
+			continue
+		}
+		lines := bytes.SplitAfter(data, []byte("\n"))
+		lines = lines[:len(lines)-1]
+		for range rng.IntN(4) {
+			i, k := 1+rng.IntN(len(lines)-1), 1+rng.IntN(len(lines)-1)
+			switch rng.IntN(5) {
+			case 0:
+				lines[i], lines[k] = lines[k], lines[i]
+			case 1:
+				lines = slices.Insert(lines, i, lines[k])
+			case 2:
+				if len(lines) > 3 {
+					lines = slices.Delete(lines, i, i+1)
+				}
+			default: // a field of another line
+				name := []string{"t", "s", "from", "to", "outcome", "version", "order", "writer", "prev", "porder", "pwriter", "op", "key"}[rng.IntN(13)]
+				field := regexp.MustCompile(`"` + name + `":("[^"]*"|\d+)`)
+				if got := field.Find(lines[k]); got != nil {
+					lines[i] = field.ReplaceAllLiteral(lines[i], got)
+				}
+			}
+		}
+		sameNative(t, bytes.Join(lines, nil))
+	}
+}
 
 // TestMutated changes histories in places chosen at random: what is read is judged, and nothing panics.
 func TestMutated(t *testing.T) {

@@ -241,6 +241,9 @@ func TestStrangerForeign(t *testing.T) {
 				case foreign.TimeKiller:
 					text = h.timeKiller(rng)
 				}
+				if text == "\n" { // nothing but reads of what was rolled back
+					continue
+				}
 				name := fmt.Sprintf("seed %d, %s, lists %v", seed, format, lists)
 				if got := foreign.Detect([]byte(text)); got != format {
 					t.Errorf("%s: detected %q\n%s", name, got, text)

@@ -72,6 +72,28 @@ func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
+// tokenHash is the hash of a token. Recorders number their transactions: those of the tokens that differ in their last digits alone lie beside each other in
+// an index, so that a cache has them where a transaction needs one.
+func tokenHash(s string) uint64 {
+	i, number := len(s), uint64(0)
+	for digit := uint64(1); i > 0 && s[i-1]-'0' < 10 && digit < 1e15; digit *= 10 {
+		i--
+		number += uint64(s[i]-'0') * digit
+	}
+	zeros := i // "01" is not "1"
+	for zeros < len(s) && s[zeros] == '0' {
+		zeros++
+	}
+	h := (hash(tokenSeed, s[:zeros]) ^ number/beside) * 0x9e3779b97f4a7c15
+	h ^= h >> 29
+	return max(h&^((beside-1)<<indexShift)|number%beside<<indexShift, 1)
+}
+
+const (
+	beside     = 16 // tokens
+	indexShift = 7  // how many low bits of a key do not say where it is in an index
+)
+
 // index finds numbers by hashes. The zero value is empty.
 type index struct {
 	keys []uint64
@@ -82,7 +104,7 @@ type index struct {
 // at is the place of a key, and whether it is there.
 func (x *index) at(key uint64) (int, bool) {
 	mask := len(x.keys) - 1
-	for i := int(key>>7) & mask; ; i = (i + 1) & mask {
+	for i := int(key>>indexShift) & mask; ; i = (i + 1) & mask {
 		if x.keys[i] == key {
 			return i, true
 		}

@@ -1,8 +1,10 @@
 package sieve
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"wirecheck/oracle/cycle"
@@ -82,6 +84,25 @@ func TestPileJoin(t *testing.T) {
 			if a.len() != n+m+1 || slices.Contains(met, false) {
 				t.Errorf("%d and %d: %d are there", n, m, a.len())
 			}
+		}
+	}
+}
+
+// TestTokenHash: tokens have different hashes, and those that differ in their last digits alone lie beside each other in an index.
+func TestTokenHash(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, prefix := range []string{"", "T", "0", "T0", "T1", "s1-", "123456789012345", "12345678901234567890", "T123456789012345678", "a\x00"} {
+		for n := range 300 {
+			token := prefix + strconv.Itoa(n)
+			if other, had := seen[tokenHash(token)]; had && other != token {
+				t.Errorf("%q and %q have one hash", token, other)
+			}
+			seen[tokenHash(token)] = token
+		}
+	}
+	for n := 16; n < 31; n++ {
+		if a, b := tokenHash(fmt.Sprint("T", n)), tokenHash(fmt.Sprint("T", n+1)); b-a != 1<<indexShift {
+			t.Errorf("T%d and the next one: %x, %x", n, a, b)
 		}
 	}
 }

@@ -236,7 +236,7 @@ func (s *Sieve) tokens(t *running, tokens []string) {
 		if text == "" {
 			continue
 		}
-		tok := hash(tokenSeed, text)
+		tok := tokenHash(text)
 		if owner, had := s.txns.tokens.put(tok, t.number); had {
 			if owner != t.number {
 				s.undecided("two transactions have one token")
@@ -345,8 +345,11 @@ func (s *Sieve) table(name string) *table {
 // accesses keeps what statement i did.
 func (s *Sieve) accesses(t *running, i int, e *history.Event) {
 	some := func(seed uint64, text string) uint64 {
-		if text == "" {
+		switch {
+		case text == "":
 			return 0
+		case seed == tokenSeed:
+			return tokenHash(text)
 		}
 		return hash(seed, text)
 	}

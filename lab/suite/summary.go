@@ -38,10 +38,10 @@ func (r *runner) counted() string {
 			failed++
 		case len(cr.Wrong) > 0:
 			wrong++
+		case len(cr.Found)+len(cr.Broken) > 0: // whatever else could not be judged, as in the exit status
+			found++
 		case cr.Unknown != "":
 			unknown++
-		case len(cr.Found)+len(cr.Broken) > 0:
-			found++
 		}
 	}
 	text := fmt.Sprintf("cases: %d, with findings: %d, not as expected: %d, unknown: %d", len(r.cases), found, wrong, unknown)

@@ -106,7 +106,7 @@ func (q *Query) Found(name string, class oracle.Class, rule string, expected, ob
 // NotChecked is why an unchecked query is left out.
 const NotChecked = "an optimistic transaction may have rows with the same key until COMMIT looks for them"
 
-// Unchecked gives the queries of TiDB's optimistic transactions that stand behind a write which may have made duplicates: these are looked for at
+// Unchecked gives the queries of TiDB's optimistic transactions, and of those that are lazy, that stand behind a write which may have made duplicates: these are looked for at
 // COMMIT (TiDB documentation, Constraints: UNIQUE KEY, optimistic transactions; pingcap/tidb#22730). If that was successful, there were none.
 func (s *Schedule) Unchecked() map[*Step]bool {
 	list := map[*Step]bool{}
@@ -117,7 +117,7 @@ func (s *Schedule) Unchecked() map[*Step]bool {
 		wrote := false
 		for _, i := range t.Steps {
 			st := &s.Steps[i]
-			list[st] = wrote && s.DBMS().Optimistic(t.Level, true) && t.Outcome != history.OutcomeCommitted
+			list[st] = wrote && (s.DBMS().Optimistic(t.Level, true) || s.Lazy()) && t.Outcome != history.OutcomeCommitted
 			wrote = wrote || !st.Failed() && (st.Statement.Insert != nil || st.Statement.Verb == "update")
 		}
 	}

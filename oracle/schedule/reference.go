@@ -21,21 +21,23 @@ type Reference struct {
 	Parts bool
 	// Columns of Parent that it refers to; an empty one may change where no statement assigns it (a generated column), or is not known.
 	Columns []string
+	From    []string // the columns of Child that refer to these, in the same order
 }
 
 // referenceSQL asks a server's catalog for its foreign keys, by dialect: child, parent, whether it acts, whether a table is partitioned, what tells the key from
-// others, and in one row each the columns of the parent (PostgreSQL manual, 53.13 pg_constraint; MariaDB and MySQL manual,
+// others, and in one row each the columns of the parent and of the child (PostgreSQL manual, 53.13 pg_constraint; MariaDB and MySQL manual,
 // INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS, KEY_COLUMN_USAGE and COLUMNS).
 var referenceSQL = map[product.Dialect]string{
 	product.DialectPostgres: `SELECT CASE n.nspname WHEN 'public' THEN c.relname::text ELSE n.nspname || '.' || c.relname END, CASE m.nspname WHEN 'public' THEN p.relname::text ELSE m.nspname || '.' || p.relname END, ` +
 		`(k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))::int, (c.relkind = 'p' OR p.relkind = 'p')::int, k.oid, ` +
-		`CASE a.attgenerated WHEN '' THEN a.attname::text END ` +
+		`CASE a.attgenerated WHEN '' THEN a.attname::text END, o.attname::text ` +
 		`FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ` +
 		`JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace ` +
-		`JOIN pg_catalog.pg_attribute a ON a.attrelid = p.oid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f' ORDER BY k.oid, a.attnum`,
+		`CROSS JOIN LATERAL pg_catalog.generate_subscripts(k.conkey, 1) AS i(at) JOIN pg_catalog.pg_attribute a ON a.attrelid = p.oid AND a.attnum = k.confkey[i.at] ` +
+		`JOIN pg_catalog.pg_attribute o ON o.attrelid = c.oid AND o.attnum = k.conkey[i.at] WHERE k.contype = 'f' ORDER BY k.oid, i.at`,
 	product.DialectMySQL: `SELECT r.TABLE_NAME, r.REFERENCED_TABLE_NAME, r.DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR r.UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), 0, ` +
 		`r.CONSTRAINT_NAME, IF((k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME) IN ` +
-		`(SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA IN ('', 'auto_increment')), k.REFERENCED_COLUMN_NAME, NULL) ` +
+		`(SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA IN ('', 'auto_increment')), k.REFERENCED_COLUMN_NAME, NULL), k.COLUMN_NAME ` +
 		`FROM information_schema.REFERENTIAL_CONSTRAINTS r JOIN information_schema.KEY_COLUMN_USAGE k ` + // MariaDB reads all databases for an outer join
 		`ON k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = r.TABLE_NAME AND k.CONSTRAINT_NAME = r.CONSTRAINT_NAME ` +
 		`WHERE r.CONSTRAINT_SCHEMA = DATABASE() ORDER BY r.TABLE_NAME, r.CONSTRAINT_NAME, k.ORDINAL_POSITION`,
@@ -59,7 +61,7 @@ func References(ctx context.Context, stage Stage, p *product.Product) (list []Re
 			list = append(list, Reference{Child: string(r[0]), Parent: string(r[1]), Acts: string(r[2]) != "0", Parts: string(r[3]) != "0"})
 		}
 		last := &list[len(list)-1]
-		last.Columns = append(last.Columns, string(r[5]))
+		last.Columns, last.From = append(last.Columns, string(r[5])), append(last.From, string(r[6]))
 	}
 	return list, true, nil
 }
@@ -146,6 +148,67 @@ var (
 // statement says when they are looked at (PostgreSQL manual, CREATE TABLE and SET CONSTRAINTS; no other product here has them).
 func (s *Schedule) Postpones() bool {
 	return slices.ContainsFunc(s.Setup, late.MatchString) || s.prompted() && slices.ContainsFunc(s.Setup, deferrable.MatchString)
+}
+
+// lazy puts off the look for duplicates to COMMIT, or to the transaction's next look at the row.
+var lazy = regexp.MustCompile(`(?i)\btidb_constraint_check_in_place_pessimistic\b`)
+
+// Lazy reports whether a pessimistic transaction, too, may have rows with one key until COMMIT looks for them (TiDB documentation, system variables:
+// tidb_constraint_check_in_place_pessimistic).
+func (s *Schedule) Lazy() bool { return s.Says(lazy) }
+
+// Says reports whether a text of the case has something: of its setup, a session's setup or a step.
+func (s *Schedule) Says(what *regexp.Regexp) bool {
+	return slices.ContainsFunc(s.Setup, what.MatchString) ||
+		slices.ContainsFunc(s.Steps, func(st Step) bool { return what.MatchString(st.Statement.Text) }) ||
+		slices.ContainsFunc(s.Sessions, func(n Session) bool {
+			return slices.ContainsFunc(n.Setup, func(st statement.Statement) bool { return what.MatchString(st.Text) })
+		})
+}
+
+// changing finds functions by which setup makes another database each time, or a default another value.
+var changing = regexp.MustCompile(`(?i)\b(?:NOW|CURRENT_TIMESTAMP|CURRENT_DATE|CURRENT_TIME|CURDATE|CURTIME|LOCALTIME|LOCALTIMESTAMP|SYSDATE|UTC_TIMESTAMP|UTC_DATE|UTC_TIME|UNIX_TIMESTAMP|` +
+	`CLOCK_TIMESTAMP|STATEMENT_TIMESTAMP|TRANSACTION_TIMESTAMP|TIMEOFDAY|RANDOM|RAND|UUID|UUID_SHORT|UUID_V[0-9]|GEN_RANDOM_UUID|UUID_GENERATE_V[0-9]|CONNECTION_ID|PG_BACKEND_PID|TXID_CURRENT)\s*\(|` +
+	`\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\bLOCALTIME(?:STAMP)?\b`)
+
+// Varies names what makes another database of the setup each time, or another value of a default; empty: nothing does.
+func (s *Schedule) Varies() string {
+	return strings.TrimSpace(strings.TrimRight(changing.FindString(strings.Join(s.Setup, ";\n")), "("))
+}
+
+// held takes tables for a session, whatever becomes of its transactions (MySQL manual, 15.3.6, 15.3.5 and 15.7.8.3).
+var held = regexp.MustCompile(`(?is)^\s*(lock\s+(tables?|instance)\b|flush\s+.*\b(read\s+lock|for\s+export)\b)`)
+
+// Holds names a step by which a session of the MySQL family holds tables until it lets go of them; empty: none does. Nobody else comes to these tables where
+// an oracle executes the steps in another order, or some of them.
+func (s *Schedule) Holds() string {
+	if s.DBMS().Dialect != product.DialectMySQL {
+		return ""
+	}
+	for i := range s.Steps {
+		if held.MatchString(s.Steps[i].Statement.Text) {
+			return s.Steps[i].Name + " holds tables for its session"
+		}
+	}
+	return ""
+}
+
+var (
+	routine = regexp.MustCompile(`(?i)^\s*(call\b|do\s*(language\s+\w+\s*)?(\$|e?'))`) // PostgreSQL's DO; MySQL's evaluates expressions
+	called  = regexp.MustCompile(`\bfunction (\S+) is not known`)
+)
+
+// Calls names a step that calls a procedure, an anonymous block or a function of the user, which may write; empty: none does. What a failed statement
+// wrote is undone.
+func (s *Schedule) Calls() string {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		m := called.FindStringSubmatch(st.Statement.Volatile)
+		if !st.Failed() && (routine.MatchString(st.Statement.Text) || m != nil && !strings.HasPrefix(m[1], "pg_")) {
+			return st.Name + " calls a routine, which may write"
+		}
+	}
+	return ""
 }
 
 // prompted reports whether a statement says when constraints are looked at.

@@ -1100,6 +1100,9 @@ func TestUnknown(t *testing.T) {
 		"trigger": func(s *schedule.Schedule) {
 			s.Setup = append(s.Setup, "CREATE TRIGGER x BEFORE UPDATE ON t EXECUTE FUNCTION f()")
 		},
+		"lazy": func(s *schedule.Schedule) {
+			s.Setup = append(s.Setup, "SET GLOBAL tidb_constraint_check_in_place_pessimistic = 0")
+		},
 		"ddl":    func(s *schedule.Schedule) { s.Steps[1].Statement.DDL = true },
 		"script": func(s *schedule.Schedule) { s.Steps[1].Statement.Verb = "script" },
 		"level":  func(s *schedule.Schedule) { s.Level = product.Snapshot; s.Product = "cockroach" },

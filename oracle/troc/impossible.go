@@ -12,7 +12,6 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/statement"
 )
 
 var (
@@ -23,8 +22,8 @@ var (
 	types  = []string{"1264", "1406", "22001", "22003"}
 
 	// unchecked finds that rows may be there which break a constraint, by the vendor's rules (PostgreSQL manual, ALTER TABLE: NOT VALID; MariaDB manual,
-	// check_constraint_checks; MySQL manual, unique_checks; TiDB documentation, Constraints), or that a table has lost one.
-	unchecked = regexp.MustCompile(`(?i)\bnot\s+valid\b|\bcheck_constraint_checks\b|\bunique_checks\b|\btidb_constraint_check_in_place|\bdrop\s+(primary|constraint|key|index)\b`)
+	// check_constraint_checks; MySQL manual, unique_checks and foreign_key_checks; TiDB documentation, Constraints), or that a table has lost one.
+	unchecked = regexp.MustCompile(`(?i)\bnot\s+(valid|enforced)\b|\bcheck_constraint_checks\b|\b(unique|foreign_key)_checks\b|\bsession_replication_role\b|\btidb_constraint_check_in_place|\bdrop\s+(primary|constraint|key|index)\b`)
 	// exact are types of which a value's text gives the same value again, if the column can hold it: else a server that is not strict makes another of it.
 	exact = regexp.MustCompile(`(?i)^(tiny|small|medium|big|unsigned\s)*int(eger|\d|\b)|^decimal|^numeric|varchar`)
 	// approximate are types of which a value's text need not be in the type's range, or give the same value again.
@@ -77,12 +76,7 @@ func alone(ctx context.Context, c *check, w *world, i int) error {
 }
 
 // unchecked reports whether rows may break a constraint of their table.
-func (c *frame) unchecked() bool {
-	return slices.ContainsFunc(c.s.Setup, unchecked.MatchString) || slices.ContainsFunc(c.s.Steps, func(st schedule.Step) bool { return unchecked.MatchString(st.Statement.Text) }) ||
-		slices.ContainsFunc(c.s.Sessions, func(s schedule.Session) bool {
-			return slices.ContainsFunc(s.Setup, func(st statement.Statement) bool { return unchecked.MatchString(st.Text) })
-		})
-}
+func (c *frame) unchecked() bool { return c.s.Says(unchecked) }
 
 // places are the columns of a table that the columns of an answer are; nil if they are something else. whole says that they are all.
 func places(st *schedule.Step, columns []answer.Column) (list []int, all bool) {

@@ -111,6 +111,13 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 		return schedule.Verdict{}, err
 	}
 	v := c.verdict(worlds)
+	if row, err := orphan(ctx, c, start); err != nil {
+		return schedule.Verdict{}, err
+	} else if row != nil {
+		f := c.finding(row, nil)
+		f.Source = c.p.Title + " documentation, foreign keys"
+		v.Findings = append(v.Findings, f)
+	}
 	if o.Overblocking {
 		v = c.waits.findings(v)
 	}
@@ -125,6 +132,12 @@ func (c *frame) undecidable() string {
 		return "the server, or a connection, ended"
 	case s.Trouble != "":
 		return "the schedule did not come to its end: " + s.Trouble
+	case s.Lazy():
+		return "a session puts off the look for duplicates"
+	case s.Holds() != "":
+		return s.Holds()
+	case s.Calls() != "":
+		return s.Calls()
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i].Statement

@@ -62,7 +62,7 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 // unrepeatable says why the case may do something else each time.
 func (k *check) unrepeatable() string {
 	setup := strings.Join(k.original.Setup, ";\n")
-	if m := changing.FindString(setup); m != "" {
+	if k.original.Varies() != "" {
 		return "the setup makes another database each time"
 	}
 	if k.original.DBMS().NumbersAhead && counting.MatchString(setup) {

@@ -265,6 +265,9 @@ func (k *check) stale(got *capture) *fact {
 		if f.level != product.RepeatableRead && f.level != product.Snapshot {
 			continue // no snapshot that stays
 		}
+		if v, _ := k.plan.dbms.View(f.level, product.Update); v.Locked == product.V4 {
+			continue // what the snapshot does not show is to be refused
+		}
 		if !f.out && f.role == write && f.hasView && f.hasNow && !slices.Equal(f.set(bySnapshot), f.set(byCurrent)) {
 			return f
 		}

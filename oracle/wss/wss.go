@@ -97,6 +97,15 @@ func (c *check) run(ctx context.Context) error {
 
 // undecidable says why nothing can be concluded from the schedule at all; empty: something can.
 func (c *check) undecidable() string {
+	if why := c.s.Holds(); why != "" {
+		return why
+	}
+	if m := c.s.Varies(); m != "" {
+		return "the setup makes another database each time: " + m
+	}
+	if why := c.s.Calls(); why != "" {
+		return why
+	}
 	for i := range c.transactions {
 		t := &c.transactions[i]
 		if t.Outcome == history.OutcomeUnknown {

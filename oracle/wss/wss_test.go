@@ -139,6 +139,10 @@ func TestRules(t *testing.T) {
 		{"moved at REPEATABLE READ", "mysql", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation"},
 		{"not moved", "mysql", rc, keyed, "T1: BEGIN\nT2: BEGIN\nT1: UPDATE t SET a = 5\nT2> DELETE FROM t\nT1: UPDATE t SET a = 3\nT1: COMMIT\nT2<\nT2: COMMIT", "1|3, 2|3", "violation"},
 
+		{"a routine", "mysql", rc, twoRows, "T1: BEGIN\nT1: CALL p()\nT1: COMMIT", "1|9, 5|9", "unknown"},
+		{"an anonymous block", "postgres", rc, twoRows, "T1: DO $$BEGIN PERFORM 1; END$$", "1|9, 5|9", "unknown"},
+		{"a default that is another one each time", "postgres", rc, "CREATE TABLE t (a INT, b TIMESTAMP DEFAULT now())", "T1: INSERT INTO t (a) VALUES (1)", "1|9", "unknown"},
+
 		{"older snapshot", "postgres", rr, twoRows, older, "1|9, 5|9, 7|7", "permitted older snapshot commits last"},
 		{"older snapshot, SERIALIZABLE", "postgres", ser, twoRows, older, "1|9, 5|9, 7|7", "permitted older snapshot commits last"},
 		{"the same at READ COMMITTED", "postgres", rc, twoRows, older, "1|9, 5|9, 7|7", "violation"},

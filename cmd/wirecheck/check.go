@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"wirecheck/configs"
 	"wirecheck/history/prose"
+	"wirecheck/offline"
 	"wirecheck/oracle/isolation"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
@@ -88,7 +87,7 @@ are no requests in it.`,
 			switch {
 			case err != nil:
 			case found != inputNative:
-				err = checkForeign(cmd, inputs[0].in, args[0], inputs[0].name, found, foreignFlags{l, format, asked, strict, jepsen, known})
+				err = checkForeign(cmd, inputs[0].In, args[0], inputs[0].Name, found, foreignFlags{l, format, asked, strict, jepsen, known})
 			case jepsen:
 				err = errors.New("--jepsen judges histories of other checkers")
 			}
@@ -133,60 +132,21 @@ func parseLevel(text string) (sql string, asked *level.Level, err error) {
 	return sql, asked, nil
 }
 
-// levels says which levels a history satisfies.
-func levels(j *judgement, asked *level.Level) (*report.Levels, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(sievingGarbage))
-	g := isolation.Levels(j.checker)
-	vs := g.Judge()
-	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(j.checker), Verdicts: vs}
-	if asked == &level.Mixed || len(g.Own()) > 1 {
-		l.Verdicts = append(vs, g.Mixed())
-	}
-	if asked == nil {
-		return l, nil
-	}
-	l.Asked = asked.Name
-	if l.Verdict(asked.Name).State != level.Satisfied {
-		return l, nil
-	}
-	var groups iter.Seq[[]uint64]
-	if j.order != nil {
-		groups = j.order.Groups()
-	}
-	if l.Certificate = g.Certificate(asked.Name, groups); l.Certificate == nil {
-		return l, nil
-	}
-	err := g.Check(asked.Name, l.Certificate)
-	if j.order != nil && err == nil {
-		err = j.order.Check(func(yield func(uint64) bool) {
-			for _, p := range l.Certificate {
-				if !yield(p.Txn) {
-					return
-				}
-			}
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the order that is to prove %s does not (this is a defect of wirecheck): %w", asked.Name, err)
-	}
-	return l, nil
-}
-
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, inputs []input, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
+func check(cmd *cobra.Command, inputs []offline.Input, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
 	j, err := judge(cmd, inputs, opts, asked != nil, nil)
 	if err != nil {
 		return err
 	}
-	c := j.checker
-	result := judged(c.Summary(), c.Coverage(), unit, least, j.missing)
-	result.Source = inputs[0].path
+	c := j.Checker
+	result := judged(c.Summary(), c.Coverage(), unit, least, j.Missing)
+	result.Source = inputs[0].Path
 	again := result.Source
 	if len(inputs) > 1 {
 		again, result.Source = "", sourceOf(inputs)
 	}
 	if opts.Levels {
-		if result.Levels, err = levels(j, asked); err != nil {
+		if result.Levels, err = j.Levels(asked); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"wirecheck/fleet/bus"
 	"wirecheck/fleet/stream"
 	"wirecheck/history"
+	"wirecheck/internal/garbage"
 	"wirecheck/live"
 	"wirecheck/live/web"
 	"wirecheck/oracle"
@@ -155,7 +156,7 @@ func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
 	}
 	defer func() { err = overStatus(err, k.out.close()) }()
 	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the judging
-	defer tuneCollector()()
+	defer garbage.Tune()()
 	b, err := bus.Open(ctx, f.from, bus.Options{Name: "collect", Changed: tellConnection(c.log, "collecting")})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"wirecheck/fleet/bus"
 	"wirecheck/fleet/stream"
 	"wirecheck/history"
+	"wirecheck/internal/garbage"
 	"wirecheck/live"
 	"wirecheck/oracle/isolation"
 	"wirecheck/oracle/sieve"
@@ -96,7 +97,7 @@ func (f *collectFlags) runPart(ctx context.Context, c *common) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	defer tuneCollector()()
+	defer garbage.Tune()()
 	b, err := bus.Open(ctx, f.from, bus.Options{Name: "collect part " + f.part.String(), Changed: tellConnection(c.log, "collecting")})
 	if err != nil {
 		return err

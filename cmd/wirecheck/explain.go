@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/lab/explore"
+	"wirecheck/offline"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/report"
@@ -59,11 +60,11 @@ do its work.`,
 				return err
 			}
 			defer done()
-			j, err := judge(cmd, []input{{in, path, name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, false, nil)
+			j, err := judge(cmd, []offline.Input{{In: in, Path: path, Name: name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, false, nil)
 			if err != nil {
 				return err
 			}
-			found := j.checker.Summary()
+			found := j.Checker.Summary()
 			ids := make([]string, len(found))
 			for i := range found {
 				if ids[i] = found[i].ID; strings.EqualFold(ids[i], args[0]) {

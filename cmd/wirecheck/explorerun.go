@@ -301,8 +301,7 @@ func (x *explorer) command(ctx context.Context, args, env []string, started func
 	if _, e := out.ReadAt(text, size-int64(len(text))); e != nil && !errors.Is(e, io.EOF) {
 		return 0, "", errors.Join(err, e)
 	}
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		exit = cmp.Or(max(failed.ExitCode(), 0), int(exitFailed))
 	}
 	return exit, string(text), err

@@ -241,8 +241,7 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 // flagError says of a flag that does not exist which one may be meant.
 func flagError(cmd *cobra.Command, err error) error {
 	like := ""
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
@@ -277,8 +276,7 @@ func argumentErrors(cmd *cobra.Command) {
 
 // valueMeant adds to an error that quotes the value of a flag which value may be meant.
 func valueMeant(cmd *cobra.Command, err error) error {
-	var status exitStatus
-	if errors.As(err, &status) {
+	if _, ok := errors.AsType[exitStatus](err); ok {
 		return err
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

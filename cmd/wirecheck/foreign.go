@@ -16,6 +16,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/observed"
 	"wirecheck/history/prose"
+	"wirecheck/offline"
 	"wirecheck/oracle"
 	"wirecheck/oracle/inferred"
 	"wirecheck/oracle/level"
@@ -64,7 +65,7 @@ func openHistory(cmd *cobra.Command, path, input string) (in io.Reader, name, fo
 		return in, name, format, done, nil
 	}
 	var begin []byte
-	if f, ok := file.(io.ReadSeeker); ok && seekable(f) {
+	if f, ok := file.(io.ReadSeeker); ok && offline.Seekable(f) {
 		begin, err = io.ReadAll(io.LimitReader(f, detectBytes))
 		if err == nil {
 			_, err = f.Seek(int64(-len(begin)), io.SeekCurrent)
@@ -80,12 +81,6 @@ func openHistory(cmd *cobra.Command, path, input string) (in io.Reader, name, fo
 	}
 	format = cmp.Or(foreign.Detect(begin), inputNative)
 	return in, name, format, done, nil
-}
-
-// seekable reports whether a file can be read again: a pipe cannot.
-func seekable(f io.Seeker) bool {
-	_, err := f.Seek(0, io.SeekCurrent)
-	return err == nil
 }
 
 // foreignFlags are what a foreign history is judged by.

@@ -22,6 +22,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/configs"
 	"wirecheck/fleet/stream"
+	"wirecheck/internal/garbage"
 	"wirecheck/live"
 	"wirecheck/live/control"
 	"wirecheck/product"
@@ -290,7 +291,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		return err
 	}
 	if observes(config) {
-		defer tuneCollector()()
+		defer garbage.Tune()()
 	}
 	gate, err := controlGate(ctx, c, config, redact())
 	if err == nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"wirecheck/configs"
 	"wirecheck/lab/replay"
+	"wirecheck/offline"
 	"wirecheck/proxy"
 	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
@@ -94,29 +94,21 @@ func tellRecording(log zerolog.Logger, path string, t recorder.Tally) {
 }
 
 // errNotObserved says what to do with a trace that cannot be judged.
-func errNotObserved(path string, h trace.Header) error {
+func errNotObserved(e *offline.NotObserved) error {
 	from := "it was imported from a log, which tells statements but not which row versions they read and wrote"
 	snapshot := "a dump of the database before the trace's first statement"
-	if v, err := replay.Look(func() (*trace.Reader, error) { return trace.Open(path, trace.ReadOptions{}) }); err == nil {
+	if v, err := replay.Look(func() (*trace.Reader, error) { return trace.Open(e.Path, trace.ReadOptions{}) }); err == nil {
 		if v.First != 0 {
 			snapshot += time.Unix(0, v.First).UTC().Format(", 2006-01-02 15:04:05 UTC")
 		}
 		snapshot += ": " + v.DumpCommand(v.MainDatabase(func(name string) bool { return name == "" }))
 	}
-	redo := fmt.Sprintf("replay it, which sees that:\n  wirecheck replay %s --snapshot snapshot.sql\nsnapshot.sql is %s", shellWord(path), snapshot)
-	for _, s := range h.Sources {
+	redo := fmt.Sprintf("replay it, which sees that:\n  wirecheck replay %s --snapshot snapshot.sql\nsnapshot.sql is %s", shellWord(e.Path), snapshot)
+	for _, s := range e.Header.Sources {
 		if s.Format == recorder.Format {
 			from = "it was recorded in mode pass, or is a part that was cut out of another one"
 			redo = "record in mode observe (wirecheck proxy --mode observe --record FILE.wct), or " + redo
 		}
 	}
-	return fmt.Errorf("%s: this trace holds no row versions: %s; %s", path, from, redo)
-}
-
-// openTrace opens a trace file by its name, so that its other parts are found, or reads it from a stream.
-func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
-	if path == "-" {
-		return trace.NewReader(in, name, trace.ReadOptions{})
-	}
-	return trace.Open(path, trace.ReadOptions{})
+	return fmt.Errorf("%w: %s; %s", e, from, redo)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/history"
+	"wirecheck/offline"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/report/columnar"
@@ -46,7 +47,7 @@ redact"), if others are to read them.`,
 			inputs, found, done, err := openHistories(cmd, args, inputAuto)
 			defer done()
 			if err == nil && found != inputNative {
-				err = fmt.Errorf("%s is a history of %s: only histories of wirecheck's own are exported (wirecheck convert --to native makes one)", inputs[0].name, found)
+				err = fmt.Errorf("%s is a history of %s: only histories of wirecheck's own are exported (wirecheck convert --to native makes one)", inputs[0].Name, found)
 			}
 			if err != nil {
 				return err
@@ -62,7 +63,7 @@ redact"), if others are to read them.`,
 }
 
 // export writes the columns of histories.
-func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime bool) (err error) {
+func (c *common) export(cmd *cobra.Command, inputs []offline.Input, out string, realTime bool) (err error) {
 	if err := c.watch(cmd.Context(), inputs); err != nil {
 		return err
 	}
@@ -90,8 +91,8 @@ func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime
 		return w.Event, nil
 	})
 	c.clearProgress()
-	if err == nil && j.checker.Broken() != "" {
-		err = fmt.Errorf("the dependencies of %s cannot be told (this is a defect of wirecheck): %s", sourceOf(inputs), j.checker.Broken())
+	if err == nil && j.Checker.Broken() != "" {
+		err = fmt.Errorf("the dependencies of %s cannot be told (this is a defect of wirecheck): %s", sourceOf(inputs), j.Checker.Broken())
 	}
 	if err != nil {
 		return errors.Join(err, discard())
@@ -105,13 +106,13 @@ func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime
 }
 
 // watch lets the reading of files end with a context, and shows how far it has come.
-func (c *common) watch(ctx context.Context, inputs []input) error {
+func (c *common) watch(ctx context.Context, inputs []offline.Input) error {
 	p := &exportProgress{c: c}
 	for i := range inputs {
 		in := &inputs[i]
-		f, ok := in.in.(*os.File)
-		if !ok || !seekable(f) {
-			in.in, p.total = interruptible{ctx, in.in}, -1
+		f, ok := in.In.(*os.File)
+		if !ok || !offline.Seekable(f) {
+			in.In, p.total = interruptible{ctx, in.In}, -1
 			continue
 		}
 		info, err := f.Stat()
@@ -121,7 +122,7 @@ func (c *common) watch(ctx context.Context, inputs []input) error {
 		if p.total >= 0 {
 			p.total += info.Size()
 		}
-		in.in = watched{interruptible{ctx, f}, f, p}
+		in.In = watched{interruptible{ctx, f}, f, p}
 	}
 	return nil
 }

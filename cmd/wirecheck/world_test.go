@@ -24,6 +24,7 @@ import (
 	"wirecheck/internal/shop"
 	"wirecheck/internal/testserver"
 	"wirecheck/live"
+	"wirecheck/offline"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
@@ -207,11 +208,11 @@ func judgeTraced(t *testing.T, path string) ([]oracle.Finding, isolation.Coverag
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c, err := judgeOnce([]input{{f, file, file}}, isolation.Options{}, true, func(said string) { t.Error(said) }, nil)
+	j, err := offline.Judge([]offline.Input{{In: io.MultiReader(f), Path: file, Name: file}}, isolation.Options{}, false, func(said string) { t.Error(said) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Summary(), c.Coverage()
+	return j.Checker.Summary(), j.Checker.Coverage()
 }
 
 // judgeFile does what wirecheck check does.

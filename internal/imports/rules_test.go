@@ -114,6 +114,10 @@ var rules = []Rule{
 		Why: "the gate joins the proxy with the scheduler and the lock views; it judges nothing",
 	},
 	{
+		Of: []string{"offline"}, Never: []string{"proxy", "live", "scheduler", "backends", "lab", "configs", "cmd"},
+		Why: "what was recorded is judged without a server, a proxy or flags",
+	},
+	{
 		Of: []string{"backends"}, Never: []string{"proxy", "live", "oracle", "scheduler", "lab", "configs", "cmd"},
 		Why: "a backend knows its product and nothing of what is done with it",
 	},

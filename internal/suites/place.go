@@ -125,8 +125,7 @@ func fetch(ctx context.Context, folder, name string, args ...string) (string, er
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = folder
 	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
 		return "", fmt.Errorf("%s: %s", name, lines[len(lines)-1])
 	}

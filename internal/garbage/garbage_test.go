@@ -1,4 +1,4 @@
-package main
+package garbage
 
 import (
 	"math"
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestCollector: the percentage is high while little is in use, and falls with what is. The limit is the user's, if there is one.
-func TestCollector(t *testing.T) {
+// TestTune: the percentage is high while little is in use, and falls with what is. The limit is the user's, if there is one.
+func TestTune(t *testing.T) {
 	for live, want := range map[uint64]int{0: 300, 10 << 20: 300, 32 << 20: 300, 64 << 20: 100, 80 << 20: 60, 1 << 30: 60, 1 << 40: 60} {
-		if got := garbageFor(live); got != want {
+		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB in use: %d%%, want %d%%", live>>20, got, want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestCollector(t *testing.T) {
 	percentage := percent()
 	for _, set := range []int64{math.MaxInt64, 1 << 30} { // without a limit of the user's, and with one
 		limit := debug.SetMemoryLimit(set)
-		stop := tuneCollector()
+		stop := Tune()
 		for n := 0; (debug.SetMemoryLimit(-1) == memoryAim) != (set == math.MaxInt64); n++ {
 			if n > 10_000 {
 				t.Fatalf("where the user sets %d, the limit is %d", set, debug.SetMemoryLimit(-1))
@@ -51,11 +51,11 @@ func TestCollector(t *testing.T) {
 			t.Errorf("at the end the limit is %d, and not %d as it was", now, set)
 		}
 	}
-	stop := tuneCollector()
+	stop := Tune()
 	held := make([]byte, 80<<20)
 	for n := 0; ; n++ {
 		runtime.GC()
-		if percent() == leastGarbage {
+		if percent() == least {
 			break
 		}
 		if n > 10_000 {

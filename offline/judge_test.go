@@ -1,13 +1,16 @@
-package main
+package offline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"wirecheck/history"
 	"wirecheck/oracle/isolation"
 )
 
@@ -25,14 +28,12 @@ func TestJudgeSuspects(t *testing.T) {
 		fmt.Fprintf(&b, "s1 t900000 begin \"read committed\"\nt900000 %s\nt900000 r x@3000\nt900000 commit\n", last)
 		path := writeHistory(t, b.String())
 		said := func(in io.Reader, levels bool) (string, int) {
-			cmd := newCheckCommand()
-			cmd.SetErr(io.Discard)
-			j, err := judge(cmd, []input{{in, path, path}}, isolation.Options{Levels: levels}, levels, nil)
+			j, err := Judge([]Input{{in, path, path}}, isolation.Options{Levels: levels}, levels, func(string) {}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := j.checker
-			all := []any{c.Summary(), c.Coverage(), j.missing, c.Broken()}
+			c := j.Checker
+			all := []any{c.Summary(), c.Coverage(), j.Missing, c.Broken()}
 			if levels {
 				all = append(all, isolation.Levels(c).Judge(), isolation.Unsure(c))
 			}
@@ -64,4 +65,22 @@ func TestJudgeSuspects(t *testing.T) {
 			}
 		}
 	}
+}
+
+// writeHistory writes a history in text form as a file.
+func writeHistory(t *testing.T, text string) string {
+	t.Helper()
+	events, err := history.ParseText(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	w, err := history.Create(path, history.Header{Engine: "postgres", Run: "test"})
+	for i := range events {
+		err = errors.Join(err, w.Write(&events[i]))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

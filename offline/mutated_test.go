@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"bytes"
@@ -11,13 +11,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"wirecheck/history"
 	"wirecheck/oracle/isolation"
 )
 
-var mutatedFiles = flag.Int("mutated-files", 200, "damaged histories that TestCheckMutated judges in two ways")
+var mutatedFiles = flag.Int("mutated-files", 200, "damaged histories that TestMutated judges in two ways")
 
 // randomEvents are those of a few sessions, each of which reads and writes some rows, sometimes as they were before.
 func randomEvents(rng *rand.Rand) (out []history.Event) {
@@ -141,9 +140,9 @@ func written(t *testing.T, events []history.Event, form string) []byte {
 	return b.Bytes()
 }
 
-// TestCheckMutated judges damaged histories with the sieve and without it (from a pipe). Nothing panics, and both say the same of the levels. What
+// TestMutated judges damaged histories with the sieve and without it (from a pipe). Nothing panics, and both say the same of the levels. What
 // the sieve finds the other one finds, too. That one may find more where a transaction read what was rolled back later, or ended before its time.
-func TestCheckMutated(t *testing.T) {
+func TestMutated(t *testing.T) {
 	read, found := 0, 0
 	for seed := range uint64(*mutatedFiles) {
 		rng := rand.New(rand.NewPCG(seed, 15))
@@ -153,18 +152,16 @@ func TestCheckMutated(t *testing.T) {
 			var says [2]string
 			var ids [2][]string
 			for i, in := range []io.Reader{bytes.NewReader(data), io.MultiReader(bytes.NewReader(data))} {
-				cmd := &cobra.Command{}
-				cmd.SetErr(io.Discard)
-				j, err := judge(cmd, []input{{in, "h", "h"}}, isolation.Options{Strict: seed%2 == 0, Levels: true}, false, nil)
+				j, err := Judge([]Input{{in, "h", "h"}}, isolation.Options{Strict: seed%2 == 0, Levels: true}, false, func(string) {}, nil)
 				if err != nil {
 					says[i] = err.Error()
 					continue
 				}
-				for _, f := range j.checker.Summary() {
+				for _, f := range j.Checker.Summary() {
 					ids[i] = append(ids[i], fmt.Sprintln(f.ID, f.Class, f.Name, f.Kind))
 				}
-				says[i] = fmt.Sprintln(j.missing, isolation.Unsure(j.checker) == "", len(ids[i]) > 0)
-				for _, v := range isolation.Levels(j.checker).Judge() {
+				says[i] = fmt.Sprintln(j.Missing, isolation.Unsure(j.Checker) == "", len(ids[i]) > 0)
+				for _, v := range isolation.Levels(j.Checker).Judge() {
 					says[i] += fmt.Sprintln(v.Level, v.State)
 				}
 				found += len(ids[i])

@@ -1,4 +1,5 @@
-package main
+// Package garbage tunes the garbage collector of a process that observes traffic for days.
+package garbage
 
 import (
 	"math"
@@ -9,12 +10,12 @@ import (
 )
 
 const (
-	// garbage is the garbage collector's percentage (runtime/debug.SetGCPercent) while traffic is observed. What the checker
+	// most is the garbage collector's percentage (runtime/debug.SetGCPercent) while traffic is observed. What the checker
 	// remembers lives long and is small, a few tens of MiB as a rule (100 where each transaction reads hundreds of rows), so
 	// collecting less often costs little memory and gives back a good part of the time that observing takes.
-	garbage = 300
-	// leastGarbage is the percentage where much memory is in use, as when clients make the proxy hold as much as they can.
-	leastGarbage = 60
+	most = 300
+	// least is the percentage where much memory is in use, as when clients make the proxy hold as much as they can.
+	least = 60
 	// heapAim is up to what size of the heap the percentage may be more.
 	heapAim = 128 << 20
 	// memoryAim is how much memory the Go runtime may hold (runtime/debug.SetMemoryLimit) while little of it is in use. Under it the runtime
@@ -40,16 +41,16 @@ func inUse() (live, besides uint64) {
 	return s[0].Value.Uint64(), besides
 }
 
-// garbageFor is the percentage for so many bytes that are in use.
-func garbageFor(live uint64) int {
-	return int(min(garbage, max(leastGarbage, (heapAim-float64(live))*100/float64(max(live, 1)))))
+// percentFor is the percentage for so many bytes that are in use.
+func percentFor(live uint64) int {
+	return int(min(most, max(least, (heapAim-float64(live))*100/float64(max(live, 1)))))
 }
 
-// tuneCollector has each collection decide, by what it has left, when the next one comes, and how much memory may be held. stop makes both what they
+// Tune has each collection decide, by what it has left, when the next one comes, and how much memory may be held. stop makes both what they
 // were. A limit that the user has set (GOMEMLIMIT) stays.
-func tuneCollector() (stop func()) {
-	before, limit := debug.SetGCPercent(garbage), debug.SetMemoryLimit(-1)
-	now := garbage
+func Tune() (stop func()) {
+	before, limit := debug.SetGCPercent(most), debug.SetMemoryLimit(-1)
+	now := most
 	limited := limit != math.MaxInt64
 	var mu sync.Mutex // guards what follows
 	stopped := false
@@ -64,7 +65,7 @@ func tuneCollector() (stop func()) {
 		if !limited {
 			debug.SetMemoryLimit(memoryFor(live, besides))
 		}
-		if want := garbageFor(live); want < now*9/10 || want > now*11/10 {
+		if want := percentFor(live); want < now*9/10 || want > now*11/10 {
 			now = want
 			debug.SetGCPercent(now)
 		}

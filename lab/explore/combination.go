@@ -58,8 +58,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	for {
 		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.instance.Engine.Lab, defs, tables, d)
 		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
-		var refused *answer.Error
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*answer.Error](err); ok {
 			return fmt.Sprintf("%s: its tables cannot be made anew: %v", sessionsOf(k.g), refused), nil
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"wirecheck/backends"
@@ -155,12 +156,7 @@ func (v *Variant) fit(ctx context.Context, base *replayer, name string, open map
 
 // server reports whether a setting is one of the server.
 func (v *Variant) server() bool {
-	for _, s := range v.Settings {
-		if s.server {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Settings, func(s Setting) bool { return s.server })
 }
 
 // session tries the settings in a session.

@@ -40,7 +40,7 @@ type Advice struct {
 	title   string
 	unit    string
 	product *product.Product
-	room    bool // the text may be long
+	room    room
 }
 
 // ShapeAdvice is a shape of transaction, or of request.
@@ -163,9 +163,7 @@ func (a *Advice) JSON(w io.Writer) error { return report.Indented(w, a) }
 func (a *Advice) whole() string {
 	all := *a
 	all.room = true
-	var text strings.Builder
-	_ = all.Text(&text) // it always writes
-	return text.String()
+	return written(all.Text)
 }
 
 // How much is printed on a screen.

@@ -35,9 +35,7 @@ func (a *Advice) HTML(w io.Writer) error {
 			continue
 		}
 		var text strings.Builder
-		b := bufio.NewWriter(&text)
-		all.pair(b, p)
-		_ = b.Flush() // it always writes
+		all.pair(&text, p)
 		d := page.Detail{ID: "pair-" + p.id("-"), Title: a.names(p), Text: strings.TrimSpace(text.String())}
 		for _, o := range p.Levels {
 			if o.Shown != nil && o.Shown.Spec != "" {

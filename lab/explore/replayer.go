@@ -23,6 +23,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/product"
+	"wirecheck/statement/pgsyntax"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
@@ -235,7 +236,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 		return err
 	}
 	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the trace's.
-	a, err := conn.Do(ctx, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	a, err := conn.Do(ctx, "ALTER DATABASE "+pgsyntax.Quote(r.target.Database)+" SET deadlock_timeout = '1s'")
 	r.victims = err == nil && a.Err == nil
 	return errors.Join(err, conn.Close())
 }
@@ -268,7 +269,7 @@ func (r *replayer) accounts(ctx context.Context) error {
 		}
 		there, err := engine.Query(ctx, conn, "SELECT 1 FROM pg_roles WHERE rolname = '"+strings.ReplaceAll(user, "'", "''")+"'")
 		if err == nil && len(there) == 0 { // another replay on this server may have made it
-			err = engine.Exec(ctx, conn, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER")
+			err = engine.Exec(ctx, conn, "CREATE ROLE "+pgsyntax.Quote(user)+" LOGIN SUPERUSER")
 		}
 		if err != nil {
 			return errors.Join(err, conn.Close())
@@ -278,8 +279,6 @@ func (r *replayer) accounts(ctx context.Context) error {
 }
 
 func (r *replayer) describe() lab.Describe { return panel.Describer(r.instance.Engine) }
-
-func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // restore brings back what the database was before the first statement, as far as that is known.
 func (r *replayer) restore(ctx context.Context) error {
@@ -363,7 +362,7 @@ func (r *replayer) config() (replay.Config, error) {
 		Setup: func(s *trace.Session) []string {
 			var sql []string
 			if r.private() && r.postgres() && s.User != "" && s.User != r.target.User {
-				sql = append(sql, "SET SESSION AUTHORIZATION "+quoteName(s.User))
+				sql = append(sql, "SET SESSION AUTHORIZATION "+pgsyntax.Quote(s.User))
 			}
 			return append(append(sql, r.o.Session...), r.settings()...)
 		},

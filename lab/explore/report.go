@@ -44,8 +44,8 @@ type Report struct {
 	options Options
 	title   string   // of the product
 	advice  []string // where to take a snapshot from
-	room    bool     // the text may be long
-	told    bool     // Replayed has said why it is undecided
+	room    room
+	told    bool // Replayed has said why it is undecided
 }
 
 // JSON writes all of it.
@@ -91,14 +91,22 @@ const (
 func (p *Report) whole() string {
 	all := *p
 	all.room = true
-	var text strings.Builder
-	_ = all.Text(&text) // it always writes
-	return text.String()
+	return written(all.Text)
 }
 
+// written is the text that a function writes, which fails only where its writer does.
+func written(text func(io.Writer) error) string {
+	var b strings.Builder
+	_ = text(&b)
+	return b.String()
+}
+
+// room says that a text may be long.
+type room bool
+
 // few is how many of a kind to print.
-func (p *Report) few() int {
-	if p.room {
+func (r room) few() int {
+	if r {
 		return maxShown
 	}
 	return onScreen
@@ -150,7 +158,7 @@ func (p *Report) Replayed(to io.Writer) error {
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", prose.Count(x.Deviated, "time"))
 		for i, d := range x.Deviations {
-			if i == p.few() {
+			if i == p.room.few() {
 				p.more(w, x.Deviated-i)
 				break
 			}
@@ -158,7 +166,7 @@ func (p *Report) Replayed(to io.Writer) error {
 		}
 	}
 	for i, d := range x.Deadlocks {
-		if i == p.few() {
+		if i == p.room.few() {
 			fmt.Fprintln(w)
 			p.more(w, len(x.Deadlocks)-i)
 			break
@@ -190,18 +198,18 @@ func (p *Report) Others(to io.Writer) error {
 // explored tells what other orders brought.
 func (p *Report) explored(w io.Writer, x *Explored) {
 	for i, a := range x.Anomalies {
-		if i == p.few() {
+		if i == p.room.few() {
 			fmt.Fprintln(w)
 			p.more(w, len(x.Anomalies)-i)
 			break
 		}
-		p.wrong(w, a, i == 0 || p.room)
+		p.wrong(w, a, i == 0 || bool(p.room))
 	}
 	for i, a := range x.Possible {
 		if i == 0 {
 			fmt.Fprintln(w, "\nPossible only: the application might not have done this, since what it read would have been different in a way that is not understood:")
 		}
-		if i == p.few() {
+		if i == p.room.few() {
 			p.more(w, len(x.Possible)-i)
 			break
 		}
@@ -238,7 +246,7 @@ func (p *Report) explored(w io.Writer, x *Explored) {
 
 // list prints the first lines of a list of n.
 func (p *Report) list(w io.Writer, before string, lines []string, n int) {
-	lines = lines[:min(len(lines), p.few())]
+	lines = lines[:min(len(lines), p.room.few())]
 	for _, line := range lines {
 		fmt.Fprintf(w, "%s%s\n", before, line)
 	}
@@ -331,7 +339,7 @@ func (p *Report) divergence(w io.Writer, d *replay.Divergence) {
 		fmt.Fprintf(w, "    %s: %d\n", what, d.Generated[what])
 	}
 	for i, x := range d.First {
-		if i == p.few() {
+		if i == p.room.few() {
 			p.more(w, d.Compared-d.Same-made-i)
 			break
 		}
@@ -351,7 +359,7 @@ func (p *Report) latencies(out io.Writer, list []replay.Latency) {
 	fmt.Fprintf(out, "latency, trace -> replay, most different first%s:\n", how)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for i, l := range list {
-		if i == p.few() {
+		if i == p.room.few() {
 			_ = w.Flush() // out remembers its error
 			p.more(out, len(list)-i)
 			return

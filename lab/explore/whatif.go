@@ -32,7 +32,7 @@ type Comparison struct {
 	Shapes       []*ComparedKind `json:"shapes"`              // of transactions, the most frequent first
 	Runs         []*Alternative  `json:"runs"`                // the first is as it was
 	Undecided    string          `json:"undecided,omitempty"` // why it means nothing that nothing differs
-	room         bool
+	room         room
 }
 
 // ComparedKind is a shape of transactions.
@@ -509,8 +509,6 @@ func (c *Comparison) HTML(w io.Writer) error {
 	d := page.Of(result, nil)
 	all := *c
 	all.room = true
-	var text strings.Builder
-	_ = all.Text(&text) // it always writes
-	d.Text = text.String()
+	d.Text = written(all.Text)
 	return page.Write(w, d)
 }

@@ -154,19 +154,12 @@ func (c *Comparison) cameAndWent(w io.Writer, name string, a *Alternative) {
 		fmt.Fprintln(w)
 	}
 	for i, line := range lines {
-		if i == c.few() {
+		if i == c.room.few() {
 			fmt.Fprintf(w, "  and %d more (--format json)\n", len(lines)-i)
 			break
 		}
 		fmt.Fprintf(w, "%s: %d\n", line, count[line])
 	}
-}
-
-func (c *Comparison) few() int {
-	if c.room {
-		return maxShown
-	}
-	return onScreen
 }
 
 // shapes tells of refusals by shape, and what follows.

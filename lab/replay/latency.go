@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -88,12 +89,7 @@ func (s spread) count() (n int) {
 
 // times gives the durations that half of them, and 99 of a hundred, do not exceed.
 func (s spread) times() Times {
-	places := make([]int, 0, len(s))
-	for place := range s {
-		places = append(places, place)
-	}
-	slices.Sort(places)
-	all := s.count()
+	places, all := slices.Sorted(maps.Keys(s)), s.count()
 	at := func(percent int) time.Duration {
 		rest := (all*percent + 99) / 100
 		for _, place := range places {

@@ -117,7 +117,7 @@ func TestCIErrors(t *testing.T) {
 		want   string
 	}{
 		{[]string{"--upstream", url, "--", "true"}, exitUnknown, "undecided: no session was seen"},
-		{[]string{"--upstream", url}, exitFailed, "the command that runs the tests is missing"},
+		{[]string{"--upstream", url}, exitFailed, "expected: wirecheck ci [flags] -- COMMAND [ARGUMENT...]; got no argument"},
 		{[]string{"--", "true"}, exitFailed, "give --upstream URL, or set DATABASE_URL"},
 		{[]string{"--upstream", "postgres//x", "--", "true"}, exitFailed, "it should look like postgres://"},
 		{[]string{"--upstream", "oracle://127.0.0.1/x", "--", "true"}, exitFailed, "oracle"},

@@ -82,7 +82,7 @@ func newExploreCommand(c *common) *cobra.Command {
 		Example: `  wirecheck explore --upstream postgres://app:secret@127.0.0.1:5432/test -- npm test
   wirecheck explore --upstream mysql://root@127.0.0.1:3306/test --reset 'npm run db:reset' --strategy all -- npm test
   wirecheck explore --upstream postgres://app@127.0.0.1:5432/test --schedule wirecheck.schedule -- npm test`,
-		Args: needCommand,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runExplore(cmd.Context(), c, cmd, &f, args) },
 	}
 	flags := cmd.Flags()

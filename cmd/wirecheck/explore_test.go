@@ -185,7 +185,7 @@ func TestExploreNothing(t *testing.T) {
 		{[]string{"--upstream", url, "--", "sh", "-c", "echo broken; exit 9"}, 9, "broken"},
 		{[]string{"--upstream", url, "--limit", "1ms", "--", "sh", "-c", "sleep 1000 & wait"}, exitFound, "the command did not end within 1ms"},
 		{[]string{"--upstream", url, "--reset", "echo no reset; exit 4", "--", "true"}, exitFailed, "no reset"},
-		{[]string{"--upstream", url}, exitFailed, "the command that runs the tests is missing: wirecheck explore"},
+		{[]string{"--upstream", url}, exitFailed, "expected: wirecheck explore [flags] -- COMMAND [ARGUMENT...]; got no argument"},
 		{[]string{"--upstream", "mysql://root@127.0.0.1:1/x", "--", "true"}, exitFailed, "give --reset COMMAND"},
 		{[]string{"--upstream", "postgres://root@127.0.0.1:1/x", "--", "true"}, exitFailed, "connect to the test database"},
 		{[]string{"--upstream", url, "--upstream", url, "--", "true"}, exitFailed, "give --upstream once"},

@@ -74,21 +74,13 @@ it is and reports it. You can interrupt and repeat each command at any time.`,
 			Long:  verb.long,
 			Example: fmt.Sprintf("  wirecheck instrument %s mariadb://root@127.0.0.1:3306/shop\n  wirecheck instrument %s postgres://postgres@127.0.0.1:5432/shop",
 				verb.name, verb.name),
-			Args: oneURL,
+			Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return runInstrument(cmd.Context(), c, verb.name, args[0], f)
 			},
 		})
 	}
 	return cmd
-}
-
-// oneURL is what the arguments must be.
-func oneURL(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("one URL is needed, as in: %s", strings.TrimSpace(strings.Split(cmd.Example, "\n")[0]))
-	}
-	return nil
 }
 
 // instrumentReport is what the commands say.

@@ -127,7 +127,7 @@ func TestInstrumentCommandFails(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"instrument", "add"}, "one URL is needed, as in: wirecheck instrument add mariadb://"},
+		{[]string{"instrument", "add"}, "expected: wirecheck instrument add URL [flags]; got no argument"},
 		{[]string{"instrument", "add", "sqlite:x"}, "SQLite is a library: no proxy stands in front of it"},
 		{[]string{"instrument", "add", "oracle:x"}, `unknown engine "oracle"`},
 		{[]string{"instrument", "add", addressOf(t, d), "--capture", "magic"}, `unknown capture "magic"`},

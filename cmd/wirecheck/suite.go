@@ -42,14 +42,6 @@ func (f *suiteFlags) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.tags, "request-tag", nil, "tag that names a request; repeatable")
 }
 
-// needCommand refuses a command line without the command to run.
-func needCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("the command that runs the tests is missing: wirecheck %s --upstream URL -- npm test", cmd.Name())
-	}
-	return nil
-}
-
 // databases are those that the flags or DATABASE_URL name. It says what is wrong with the flags or the command before a server is asked.
 func (f *suiteFlags) databases(args []string) ([]database, error) {
 	raw := f.upstream

@@ -23,7 +23,7 @@ type Ask struct {
 	Skip   condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
-	// Joined says that the table stands at the left of left joins: a row of it may be in several rows of the answer.
+	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer.
 	Joined bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
 	Pinned bool
@@ -112,7 +112,7 @@ func (a *Ask) Hides(found, answer int, whole bool) bool {
 	switch {
 	case a.Single:
 		found, whole = 0, true
-	case a.Joined && found > 0: // a row of the table may be in several of them
+	case a.Joined && found+answer > 0: // a row of the table may be in several of them, or none
 		found, whole = answer, whole && answer > 0
 	}
 	return !whole || !a.allows(found+1)

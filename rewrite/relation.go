@@ -73,7 +73,8 @@ type Relation struct {
 	CascadesDelete bool
 	CascadesUpdate []string
 	Referrers      []Referrer // PostgreSQL: what CascadesDelete says in detail
-	Rows           float64    // rows as the server estimates them; negative if it does not
+	References     []Reference
+	Rows           float64 // rows as the server estimates them; negative if it does not
 }
 
 // Referrer is a foreign key of a table whose rows change when the rows to which they refer are deleted.
@@ -83,6 +84,20 @@ type Referrer struct {
 	Trigger       uint32 // the object id of what changes its rows
 	Deletes       bool   // they are deleted, too; else they refer to nothing any more
 	Plain         bool   // it is in force, and compares by the server's own equality
+}
+
+// Reference is a foreign key of one column that is in force for all rows of its table: where the column is not NULL, there is a row of the other table
+// whose column has the same value, in all that is committed (PostgreSQL).
+type Reference struct {
+	Column string
+	Table  RelationName
+	Key    int // the number of the other table's column
+}
+
+// Refers reports whether a column has a Reference to a column of another table.
+func (r *Relation) Refers(column string, to *Relation, key string) bool {
+	at := to.Attribute(key)
+	return at != nil && slices.Contains(r.References, Reference{column, to.RelationName, at.Number})
 }
 
 // Shown says what a view shows of its tables.
@@ -148,7 +163,7 @@ type Attribute struct {
 	Auto      bool   // AUTO_INCREMENT, identity, serial
 	Folds     bool   // text whose collation may take different texts for equal
 	Touched   bool   // ON UPDATE CURRENT_TIMESTAMP
-	Required  bool   // MySQL family: NOT NULL
+	Required  bool   // NOT NULL
 	Collation string // MySQL family
 	Fixed     bool   // MariaDB, MySQL: the default is a constant, or NULL
 }

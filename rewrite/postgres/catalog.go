@@ -17,7 +17,7 @@ import (
 var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
-   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE) ORDER BY attnum)
+   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE, attnotnull) ORDER BY attnum)
   FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation co ON co.oid = attcollation WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
@@ -29,6 +29,10 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
     (SELECT pg_catalog.bool_and(oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace) FROM pg_catalog.pg_operator WHERE oid = ANY (conpfeqop))) ORDER BY k.oid)
   FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint JOIN pg_catalog.pg_class r ON r.oid = conrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace
   WHERE tgrelid = c.oid AND tgisinternal AND tgfoid IN (1646, 1650, 1652)),
+ 'references', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(k.conkey[1], rn.nspname, r.relname, k.confkey[1]) ORDER BY k.oid)
+  FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class r ON r.oid = confrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace JOIN pg_catalog.pg_operator o ON o.oid = k.conpfeqop[1]
+  WHERE conrelid = c.oid AND contype = 'f' AND convalidated AND pg_catalog.array_length(conkey, 1) = 1 AND oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND
+   (SELECT pg_catalog.bool_and(tgenabled IN ('O', 'A')) FROM pg_catalog.pg_trigger WHERE tgconstraint = k.oid)),
  'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
@@ -107,8 +111,9 @@ type catalogRow struct {
 	Columns     [][]json.RawMessage `json:"columns"`
 	Indexes     [][]json.RawMessage `json:"indexes"`
 	Excludes    bool                `json:"excludes"`
-	Triggers    []json.RawMessage   `json:"triggers"`  // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
-	Referrers   [][]json.RawMessage `json:"referrers"` // see rewrite.Referrer
+	Triggers    []json.RawMessage   `json:"triggers"`   // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
+	Referrers   [][]json.RawMessage `json:"referrers"`  // see rewrite.Referrer
+	References  [][]json.RawMessage `json:"references"` // see rewrite.Reference
 	Rules       bool                `json:"rules"`
 	Asks        bool                `json:"asks"`
 	Readable    bool                `json:"readable"`
@@ -238,7 +243,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		var num int
 		var at rewrite.Attribute
 		var granted bool
-		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted, &at.Folds); err != nil {
+		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted, &at.Folds, &at.Required); err != nil {
 			return nil, err
 		}
 		rel.ColumnGrants = rel.ColumnGrants || granted
@@ -260,6 +265,14 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 			return nil, err
 		}
 		rel.Referrers = append(rel.Referrers, f)
+	}
+	for _, one := range r.References {
+		f, column := rewrite.Reference{}, 0
+		if err := unpack(one, &column, &f.Table.Schema, &f.Table.Name, &f.Key); err != nil {
+			return nil, err
+		}
+		f.Column = names[column]
+		rel.References = append(rel.References, f)
 	}
 	rel.Instrumented = instrumented(rel)
 	if r.View != nil {

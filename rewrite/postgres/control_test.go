@@ -107,7 +107,7 @@ func TestFlags(t *testing.T) {
 		{"SELECT * FROM pair WHERE a = 1", false, true},
 		{"SELECT * FROM pair WHERE a = 1 AND b = 'x'::text", false, false},
 		{"SELECT * FROM account WHERE id IN (1, 2)", false, true},
-		{"SELECT * FROM account a, account b WHERE a.id = 1 AND b.id = 2", false, true},
+		{"SELECT * FROM account a, account b WHERE a.id = 1 AND b.id = 2", false, false},
 		{"SELECT * FROM account AS a (x) WHERE x = -1", false, false},
 		{"SELECT 1", false, false},
 		{"UPDATE account SET balance = balance + 1 WHERE id = 1", true, false},

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,28 +21,43 @@ import (
 //	SELECT count(*), (SELECT json_agg(v) FROM (SELECT DISTINCT r.id AS v FROM room r WHERE r.floor = 3) ...) FROM booking b JOIN room r ON r.id = b.room
 //	WHERE r.floor = 3 AND b.hour = 9
 //
-// asks for the rows of booking where hour = 9 and room is in the list. The list comes with a row of the answer: aggregates and EXISTS have one. For others
-// the list matters where they have none. Then a left join makes one, which the client does not see (rewrite.Plan.Blank):
+// asks for the rows of booking where hour = 9 and room is in the list. The list comes with the first row of the answer: aggregates and EXISTS have one. For
+// others a left join makes one where there is none, which the client does not see (rewrite.Plan.Blank):
 //
-//	SELECT q.*, CASE WHEN q.<version> IS NULL THEN <list> END FROM (SELECT) l LEFT JOIN (<client>) q ON true
+//	SELECT q.*, CASE WHEN row_number() OVER () = 1 THEN <list> END FROM (SELECT) l LEFT JOIN (<client> OFFSET 0) q ON true
+//
+// A foreign key often says what a list would, see jointree.go.
 
-// joint is one table of an inner join.
+// joint is one table of a join.
 type joint struct {
 	source
-	rv  *pg.RangeVar
-	own []*pg.Node // the conditions that name its columns alone
+	rv    *pg.RangeVar
+	group int // 0: the tables that are in each row of the answer; or the side of a left join that may be missing
 }
 
-// joining is an inner join whose tables can be asked for one by one.
+// joining is a join whose tables can be asked for one by one.
 type joining struct {
-	tables []joint
-	ties   []rewrite.Tie
-	other  bool // there are other conditions on several tables
-	exists bool
-	blank  bool // the lists are told if there is no row
-	limit  *pg.Node
-	lists  []string // expressions of hidden columns
-	params map[int32]int
+	tables  []joint
+	clauses []clause
+	around  []int // by group: the one to which its left join belongs
+
+	exists  bool
+	blank   bool // the lists are told if there is no row, too
+	grouped bool // GROUP BY
+	// distinct says that rows which look alike are one. Then keyed are the tables of which the answer shows the primary keys, so that no new row looks like
+	// another one.
+	distinct bool
+	keyed    map[int]bool
+	limit    *pg.Node
+	skip     *pg.Node
+	lists    []list
+	params   map[int32]int
+}
+
+// list is an expression of a hidden column. late says that it matters only where there is no row.
+type list struct {
+	expr string
+	late bool
 }
 
 // A list has so many values at most, in so many bytes: a row of lists alone fits into a buffer.
@@ -49,28 +65,47 @@ const maxListed, maxListBytes = 200, 3000
 
 // joinOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joinOf(x *planner, s *pg.SelectStmt) *joining {
-	j, tables := &joining{params: map[int32]int{}}, len(x.content(s).tables)
+	j, tables := &joining{params: map[int32]int{}, around: []int{0}}, len(x.content(s).tables)
 	one, doubt := x.aggregates(s)
 	plain := func(s *pg.SelectStmt) bool {
-		return s.Op == pg.SetOperation_SETOP_NONE && s.WithClause == nil && len(s.LockingClause) == 0 && len(s.GroupClause) == 0 && s.HavingClause == nil && s.LimitOffset == nil
+		return s.Op == pg.SetOperation_SETOP_NONE && s.WithClause == nil && len(s.LockingClause) == 0 && s.HavingClause == nil &&
+			!slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil })
 	}
 	if !plain(s) || x.plan.Cursor != nil || doubt != "" {
 		return nil
 	}
+	top := s
 	switch in := existence(s); {
 	case in != nil:
 		j.exists, s = true, in
 	default:
-		j.blank, j.limit = !one, s.LimitCount
-		if j.blank && j.limit == nil && len(s.SortClause) == 0 || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES { // without both, it is planned otherwise as a subquery
+		j.grouped = len(s.GroupClause) > 0
+		j.blank, j.limit, j.skip = !one && !j.grouped, s.LimitCount, s.LimitOffset
+		if j.skip != nil && one && !j.grouped || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
 			return nil
 		}
 	}
-	for in := counted(s); in != nil && !j.blank; in = counted(s) {
+	for in := counted(s); in != nil && !j.blank && !j.grouped; in = counted(s) {
 		s = in
 	}
-	var conditions []*pg.Node
-	if !plain(s) || s.LimitCount != j.limit || !x.native || !j.gather(x, s.FromClause, &conditions) || len(j.tables) < 2 || len(j.tables) > maxJoined || len(j.tables) != tables {
+	var page *pg.SelectStmt
+	if in := pageOf(s); in != nil && s == top {
+		if in.LimitCount != nil || in.LimitOffset != nil || len(in.GroupClause) > 0 {
+			return nil
+		}
+		page, s, j.distinct = s, proto.Clone(in).(*pg.SelectStmt), true
+		s.LimitCount, s.LimitOffset = j.limit, j.skip
+	}
+	j.distinct = j.distinct || len(s.DistinctClause) > 0
+	if !plain(s) || s != top && len(s.GroupClause) > 0 || s.LimitCount != j.limit || s.LimitOffset != j.skip || !x.native {
+		return nil
+	}
+	for _, n := range s.FromClause {
+		if !j.gather(x, n, 0) {
+			return nil
+		}
+	}
+	if len(j.tables) < 2 || len(j.tables) > maxJoined || len(j.tables) != tables {
 		return nil
 	}
 	pgsyntax.Walk(x.node, func(m proto.Message) bool {
@@ -79,40 +114,62 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		}
 		return true
 	})
-	for _, n := range append(conditions, conjuncts(s.WhereClause)...) {
-		if !j.sort(x, n) {
+	for _, n := range conjuncts(s.WhereClause) {
+		j.clauses = append(j.clauses, clause{n: n, to: len(j.tables)})
+	}
+	for i := range j.clauses {
+		if !j.sort(x, &j.clauses[i]) {
 			return nil
 		}
+	}
+	if !j.reduce(x) {
+		return nil
+	}
+	j.drop(x, s, s == top, one || j.grouped)
+	if j.distinct && !slices.ContainsFunc(append(slices.Clip(top.DistinctClause), s.DistinctClause...), func(n *pg.Node) bool { return n.GetNode() != nil }) {
+		j.keys(x, s, page)
 	}
 	return j
 }
 
-// maxJoined is how many tables such a join has at most.
-const maxJoined = 4
+// pageOf is paged with an OFFSET.
+func pageOf(s *pg.SelectStmt) *pg.SelectStmt {
+	if s.LimitOffset != nil {
+		s = proto.Clone(s).(*pg.SelectStmt)
+		s.LimitOffset = nil
+	}
+	return paged(s)
+}
 
-// gather takes the tables and conditions of a FROM clause; false if there is anything else in it.
-func (j *joining) gather(x *planner, from []*pg.Node, conditions *[]*pg.Node) bool {
-	for _, n := range from {
-		if e := n.GetJoinExpr(); e != nil {
-			if e.Jointype != pg.JoinType_JOIN_INNER || e.IsNatural || len(e.UsingClause) > 0 || e.Alias != nil || !j.gather(x, []*pg.Node{e.Larg, e.Rarg}, conditions) {
-				return false
-			}
-			*conditions = append(*conditions, conjuncts(e.Quals)...)
+// keys finds the tables of which an answer without rows that look alike shows the primary keys. page selects columns of what s selects; nil: all.
+func (j *joining) keys(x *planner, s, page *pg.SelectStmt) {
+	last := func(n *pg.Node) string { // "" of a star
+		f := n.GetResTarget().GetVal().GetColumnRef().GetFields()
+		return f[len(f)-1].GetString_().GetSval()
+	}
+	shown := make([][]string, len(j.tables))
+	for _, n := range s.TargetList {
+		ref := n.GetResTarget().GetVal().GetColumnRef()
+		if ref == nil || page != nil && !slices.ContainsFunc(page.TargetList, func(o *pg.Node) bool { return last(o) == cmp.Or(n.GetResTarget().GetName(), last(n)) }) {
 			continue
 		}
-		rv := n.GetRangeVar()
-		if rv == nil || !x.watched(rv) || x.ctes[rv.Relname] != nil || len(rv.GetAlias().GetColnames()) > 0 || !rv.Inh {
-			return false
+		for i := range j.tables {
+			if j.tableOf(x, ref) == i || len(ref.Fields) == 1 && last(n) == "" {
+				shown[i] = append(shown[i], last(n))
+			}
 		}
-		rel, _ := x.resolve(rv)
-		if rel == nil || rel.Kind != "table" || unreadable(rel) != "" || rel.Root != nil || rel.RowSecurity || rel.HasRules || rel.Rows > maxGroupRows ||
-			slices.ContainsFunc(j.tables, func(t joint) bool { return t.rel == rel || t.ref == refName(rv) }) {
-			return false
-		}
-		j.tables = append(j.tables, joint{source: source{rel: rel, ref: refName(rv)}, rv: rv})
 	}
-	return true
+	j.keyed = map[int]bool{}
+	for i, t := range j.tables {
+		j.keyed[i] = len(t.rel.Key) > 0 && (slices.Contains(shown[i], "") || !slices.ContainsFunc(t.rel.Key, func(c string) bool { return !slices.Contains(shown[i], c) }))
+	}
 }
+
+// merges reports whether a new row of table i may look like another one.
+func (j *joining) merges(i int) bool { return j.distinct && !j.keyed[i] }
+
+// maxJoined is how many tables such a join has at most, and maxInList how many are joined for a list.
+const maxJoined, maxInList = 8, 3
 
 // tableOf gives the number of the table that has a column; -1 if that is not certain.
 func (j *joining) tableOf(x *planner, ref *pg.ColumnRef) int {
@@ -129,84 +186,94 @@ func (j *joining) tableOf(x *planner, ref *pg.ColumnRef) int {
 }
 
 // sort finds out of which tables a condition is; false if that is not certain.
-func (j *joining) sort(x *planner, n *pg.Node) bool {
-	of, sure := map[int]bool{}, true
-	pgsyntax.Walk(n, func(m proto.Message) bool {
+func (j *joining) sort(x *planner, c *clause) bool {
+	sure := true
+	pgsyntax.Walk(c.n, func(m proto.Message) bool {
 		switch e := m.(type) {
 		case *pg.ColumnRef:
 			i := j.tableOf(x, e)
-			of[i], sure = true, sure && i >= 0
+			if sure = sure && i >= 0; !slices.Contains(c.tables, i) {
+				c.tables = append(c.tables, i)
+			}
 		case *pg.SubLink, *pg.SelectStmt:
 			sure = false
 		}
 		return sure
 	})
-	e := n.GetAExpr()
-	switch {
-	case !sure:
-		return false
-	case len(of) == 0: // 1 = 1
-		for i := range j.tables {
-			j.tables[i].own = append(j.tables[i].own, n)
-		}
-	case len(of) == 1:
-		for i := range of {
-			j.tables[i].own = append(j.tables[i].own, n)
-		}
-	case len(of) == 2 && e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && pgsyntax.LastName(e.Name) == "=" && e.Lexpr.GetColumnRef() != nil && e.Rexpr.GetColumnRef() != nil:
-		var t rewrite.Tie
+	e := c.n.GetAExpr()
+	if sure && len(c.tables) == 2 && e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && pgsyntax.LastName(e.Name) == "=" && e.Lexpr.GetColumnRef() != nil && e.Rexpr.GetColumnRef() != nil {
+		c.tie = &rewrite.Tie{}
 		for k, side := range []*pg.Node{e.Lexpr, e.Rexpr} {
 			f := side.GetColumnRef()
-			t.Table[k], t.Column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
+			c.tie.Table[k], c.tie.Column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
 		}
-		j.ties = append(j.ties, t)
-	default:
-		j.other = true
 	}
-	return true
+	return sure
 }
 
 // asks gives what the query asks of each table, and makes the lists that it needs.
 func (j *joining) asks(x *planner) {
 	for i := range j.tables {
 		t := &j.tables[i]
-		ask := rewrite.Ask{Exists: j.exists, Where: condition.Always, Joined: j.blank, Single: !j.blank}
-		if j.limit != nil {
-			v, ok := x.value(j.limit, condition.Number, "int8", &ask)
-			if !ok {
-				x.plan.Unread = "LIMIT hides rows"
-				return
-			}
-			ask.Limit = v
+		if t.group < 0 {
+			continue
 		}
-		if j.other {
-			ask.Where = condition.Unknown("a condition on several tables")
-		} else {
-			ask.Where = condition.Condition{Op: "and", Args: j.tied(x, i)}
+		v := j.viewOf(i)
+		if j.steady(v) {
+			continue
+		}
+		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Single: !j.blank && !j.grouped}
+		if !j.cut(x, &ask) {
+			x.plan.Unread = "LIMIT hides rows"
+			return
+		}
+		own, args := v.own[i], []condition.Condition{}
+		var unsure []rewrite.Part
+		for _, p := range v.parts {
+			moved, c, ok := j.assured(v, p)
+			if !ok {
+				unsure = append(unsure, p)
+				continue
+			}
+			own, args = append(own, moved...), append(args, c)
 		}
 		var where *pg.Node
-		if len(t.own) > 0 {
-			where = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, t.own, -1)
+		if len(own) > 0 {
+			where = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, own, -1)
 		}
+		late := j.merges(i) || pinned(where, t.source)
+		for _, p := range unsure {
+			c := condition.Unknown("tables that no single column joins")
+			if p.Tie != nil && !v.other && len(p.Members) <= maxInList {
+				c = j.in(x, v, p, late)
+			}
+			args = append(args, c)
+		}
+		if v.other {
+			args = append(args, condition.Unknown("a condition on several tables"))
+		}
+		ask.Where = condition.And(args...)
 		x.asked(t.rv, where, ask)
 	}
+	x.plan.Predicate = x.plan.Unread != "" || slices.ContainsFunc(x.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
 
-// tied gives the conditions on the columns of table i that tie it to others: without it, the others fall into parts, and it has a tie to each.
-func (j *joining) tied(x *planner, i int) (list []condition.Condition) {
-	for _, p := range rewrite.Parts(len(j.tables), i, j.ties) {
-		c := condition.Unknown("tables that no single column joins")
-		if p.Tie != nil {
-			c = j.in(x, p.Tie, p.Members)
-		}
-		list = append(list, c)
+// cut notes LIMIT and OFFSET; false if they are not certain.
+func (j *joining) cut(x *planner, ask *rewrite.Ask) (ok bool) {
+	ok = true
+	if j.limit != nil {
+		ask.Limit, ok = x.value(j.limit, condition.Number, "int8", ask)
 	}
-	return list
+	if j.skip != nil && ok {
+		ask.Skip, ok = x.value(j.skip, condition.Number, "int8", ask)
+	}
+	return ok
 }
 
 // in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
-func (j *joining) in(x *planner, t *rewrite.Tie, members []int) condition.Condition {
+func (j *joining) in(x *planner, v *view, p rewrite.Part, late bool) condition.Condition {
 	unsure := condition.Unknown("a join whose rows are not listed")
+	t := p.Tie
 	own, other := j.tables[t.Table[0]].rel.Attribute(t.Column[0]), j.tables[t.Table[1]].rel.Attribute(t.Column[1])
 	if own == nil || other == nil || kindOf(own) != kindOf(other) || own.Type == "enum" || other.Type == "enum" {
 		return unsure
@@ -218,10 +285,13 @@ func (j *joining) in(x *planner, t *rewrite.Tie, members []int) condition.Condit
 	}
 	var from, where []string
 	var all []source
-	for _, k := range members {
+	for _, k := range p.Members {
 		m := &j.tables[k]
+		if m.rel.Rows > maxGroupRows {
+			return unsure
+		}
 		all, from = append(all, m.source), append(from, pgsyntax.Quote(m.rel.Schema)+"."+pgsyntax.Quote(m.rel.Name)+" AS "+pgsyntax.Quote(m.ref))
-		for _, n := range m.own {
+		for _, n := range v.own[k] {
 			text, ok := j.text(x, n)
 			if !ok {
 				return unsure
@@ -229,8 +299,8 @@ func (j *joining) in(x *planner, t *rewrite.Tie, members []int) condition.Condit
 			where = append(where, text)
 		}
 	}
-	for _, o := range j.ties {
-		if a, b := o.Table[0], o.Table[1]; slices.Contains(members, a) && slices.Contains(members, b) {
+	for _, o := range v.ties {
+		if a, b := o.Table[0], o.Table[1]; slices.Contains(p.Members, a) && slices.Contains(p.Members, b) {
 			where = append(where, j.column(a, o.Column[0])+" = "+j.column(b, o.Column[1]))
 		}
 	}
@@ -238,12 +308,19 @@ func (j *joining) in(x *planner, t *rewrite.Tie, members []int) condition.Condit
 	if len(where) > 0 {
 		text = " WHERE (" + strings.Join(where, ") AND (") + ")"
 	}
+	bytes := maxGroupBytes
+	if j.blank && !late {
+		bytes = maxBesideBytes
+	}
 	// A list reads rows that the query itself may not read, which at SERIALIZABLE would lock them.
-	j.lists = append(j.lists, fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v) "+
+	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v) "+
 		"FILTER (WHERE wirecheck.v IS NOT NULL)::pg_catalog.text, '[]') END FROM (SELECT DISTINCT %s AS v FROM %s%s LIMIT %d) wirecheck) END",
-		small(all, maxGroupBytes), maxListed, maxListBytes, j.column(t.Table[1], t.Column[1]), strings.Join(from, ", "), text, maxListed+1))
+		small(all, bytes), maxListed, maxListBytes, j.column(t.Table[1], t.Column[1]), strings.Join(from, ", "), text, maxListed+1)})
 	return condition.Listed(kindOf(own), t.Column[0], len(j.lists)-1)
 }
+
+// maxBesideBytes is how large tables are at most of which a list is made beside the rows of an answer.
+const maxBesideBytes = 1 << 20
 
 func (j *joining) column(table int, name string) string {
 	return pgsyntax.Quote(j.tables[table].ref) + "." + pgsyntax.Quote(name)
@@ -323,9 +400,13 @@ func (j *joining) columns(x *planner) (columns []string) {
 	if j == nil {
 		return nil
 	}
-	for i, expr := range j.lists {
-		if j.blank {
+	for i, l := range j.lists {
+		expr := l.expr
+		switch {
+		case l.late && j.blank:
 			expr = fmt.Sprintf("CASE WHEN %s.%s IS NULL THEN %s END", pgsyntax.Quote(x.hiddenPrefix()+"q"), pgsyntax.Quote(x.hiddenName(1)), expr)
+		case j.blank, j.grouped:
+			expr = fmt.Sprintf("CASE WHEN pg_catalog.row_number() OVER () = 1 THEN %s END", expr)
 		}
 		columns = append(columns, fmt.Sprintf("%s AS %s", expr, pgsyntax.Quote(fmt.Sprintf("%slist %d", x.hiddenPrefix(), i))))
 	}
@@ -334,13 +415,16 @@ func (j *joining) columns(x *planner) (columns []string) {
 }
 
 // wrap makes the client's statement, which has the versions of its tables in its columns, a side of a left join that has a row in any case.
-func (j *joining) wrap(x *planner) {
+func (j *joining) wrap(x *planner, s *pg.SelectStmt) {
 	toks := x.tokens(x.from)
 	if j == nil || !j.blank || len(j.lists) == 0 || x.wrapped || len(x.inside) > 0 || len(x.parts) == 0 || len(toks) == 0 {
 		return
 	}
-	name := x.hiddenPrefix()
+	name, behind := x.hiddenPrefix(), ""
+	if x.bare = len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil; x.bare { // else the server would plan it as a part of ours
+		behind = " OFFSET 0"
+	}
 	add := "SELECT " + pgsyntax.Quote(name+"q") + ".*, " + strings.Join(j.columns(x), ", ") + " FROM (SELECT) " + pgsyntax.Quote(name+"l") + " LEFT JOIN ("
 	x.wrapped, x.plan.Blank = true, true
-	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: ") " + pgsyntax.Quote(name+"q") + " ON true"})
+	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: behind + ") " + pgsyntax.Quote(name+"q") + " ON true"})
 }

@@ -37,7 +37,8 @@ type instrumentation struct {
 	drained []string // the common table expressions that are used several times, of which all is told
 	inner   int      // hidden columns of subqueries so far
 	linked  bool     // a condition was added to WHERE
-	wrapped bool     // the statement became a subquery
+	wrapped bool     // the statement became a subquery,
+	bare    bool     // with OFFSET 0
 	written []written
 	// partly says that not all of the select list of the subquery around is needed; sided that the item of FROM is a side of an outer join.
 	partly bool

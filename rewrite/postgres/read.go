@@ -136,11 +136,11 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	if (len(outside) > 0 || len(x.inside) > 0) && !x.wrap(outside) {
 		x.missing("its end was not found")
 	}
-	if grouped && !x.wrapped {
+	if grouped && !x.wrapped && x.join != nil && !x.join.grouped {
 		add = append(add, x.join.columns(x)...)
 	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
-	x.join.wrap(x)
+	x.join.wrap(x, s)
 	x.incomplete(c)
 	if len(list) == 1 && list[0].up == "" && len(c.tables) == 1 {
 		x.plan.Predicate = !pinned(s.WhereClause, list[0])

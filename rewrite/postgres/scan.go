@@ -542,6 +542,12 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bo
 	if !pgsyntax.Same(s, alone) { // a clause of the client's slipped out of the subquery
 		return 0, false
 	}
+	if in := q.Subquery.GetSelectStmt(); x.bare {
+		if zero := in.GetLimitOffset().GetAConst().GetIval(); zero == nil || zero.Ival != 0 {
+			return 0, false
+		}
+		in.LimitOffset, in.LimitOption = nil, pg.LimitOption_LIMIT_OPTION_DEFAULT
+	}
 	n.Node = q.Subquery.Node
 	return columns, true
 }

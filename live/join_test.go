@@ -1,0 +1,105 @@
+package live_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// courses are tables with foreign keys: each enrollment has a course, and perhaps a student. A note refers to a course without a foreign key.
+var courses = []string{"CREATE TABLE course (id INT PRIMARY KEY, floor INT NOT NULL)", "CREATE TABLE student (id INT PRIMARY KEY, name VARCHAR(20) UNIQUE)",
+	"CREATE TABLE enrollment (id INT PRIMARY KEY, course INT NOT NULL REFERENCES course, student INT REFERENCES student, grade INT)", "CREATE TABLE note (id INT PRIMARY KEY, course INT, stars INT)",
+	"INSERT INTO course VALUES (1, 3), (2, 3), (5, 4)", "INSERT INTO student VALUES (1, 'ann'), (2, 'bob'), (3, 'eve')"}
+
+// joinForms are queries over joins, and what two transactions insert after each of them has read.
+var joinForms = []struct{ name, query, first, second, want string }{
+	{"an inner join by a foreign key", "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", "G2 write skew"},
+	{"another grade", "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade = 9", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 2, NULL, 8)", ""},
+	{"a foreign key that may be NULL", "SELECT e.id, s.name FROM enrollment e JOIN student s ON s.id = e.student WHERE e.grade = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"new rows to which nothing refers", "SELECT c.id, e.id AS e FROM course c JOIN enrollment e ON e.course = c.id WHERE c.id > 0", "course VALUES (10, 3)", "course VALUES (11, 3)", ""},
+	{"the key of the other table", "SELECT e.id FROM enrollment e JOIN course c ON c.id = e.course WHERE c.id = 1", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, 2, 8)", "G2 write skew"},
+	{"another key of the other table", "SELECT e.id FROM enrollment e JOIN course c ON c.id = e.course WHERE c.id = 1", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", ""},
+	{"rows of a join that has some", "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE c.floor = 3", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", "G2 write skew"},
+	{"rows of a join that has some, of another floor", "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE c.floor = 3", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"rows of a join that has none", "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE c.floor = 4", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a join without a foreign key", "SELECT n.id, c.floor FROM note n JOIN course c ON c.id = n.course", "note VALUES (10, 1, 5)", "note VALUES (11, 2, 5)", "G2 write skew"},
+	{"a join without a foreign key, and nothing to join", "SELECT n.id, c.floor FROM note n JOIN course c ON c.id = n.course", "note VALUES (10, 7, 5)", "note VALUES (11, 7, 5)", ""},
+	{"a link table", "SELECT c.id, s.name FROM course c JOIN enrollment e ON c.id = e.course JOIN student s ON s.id = e.student WHERE c.id IN (1, 2)", "enrollment VALUES (10, 1, 2, 9)", "enrollment VALUES (11, 2, 3, 9)", "G2 write skew"},
+	{"a link table without the student", "SELECT c.id, s.name FROM course c JOIN enrollment e ON c.id = e.course JOIN student s ON s.id = e.student WHERE c.id IN (1, 2)", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 2, 3, 9)", ""},
+	{"a left join, the side that may be missing", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.id = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a left join, for another course", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.id = 5", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", ""},
+	{"a left join with a condition of its own", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id AND e.grade = 9 WHERE c.floor = 3", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", "G2 write skew"},
+	{"a left join with another grade", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id AND e.grade = 9 WHERE c.floor = 3", "enrollment VALUES (10, 1, NULL, 8)", "enrollment VALUES (11, 2, NULL, 8)", ""},
+	{"a left join with a condition on the side that stays", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id AND c.floor = 4", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 5, NULL, 8)", "G2 write skew"},
+	{"a left join with a condition that the side that stays does not fulfil", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id AND c.floor = 4", "enrollment VALUES (10, 1, NULL, 8)", "enrollment VALUES (11, 1, NULL, 8)", ""},
+	{"a left join that counts", "SELECT c.id, count(e.id) FROM course c LEFT JOIN enrollment e ON e.course = c.id GROUP BY c.id", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a left join that counts a part", "SELECT c.id, count(e.id) FROM course c LEFT JOIN enrollment e ON e.course = c.id AND e.grade < 5 GROUP BY c.id", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a count over a left join", "SELECT count(*) FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.floor = 4", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a count over a left join, of another floor", "SELECT count(*) FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.floor = 4", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a left join that the server may leave out", "SELECT e.id FROM enrollment e LEFT JOIN student s ON s.id = e.student WHERE e.grade = 7", "student VALUES (10, 'x')", "student VALUES (11, 'y')", ""},
+	{"a left join to one that there is not", "SELECT n.id, c.floor FROM note n LEFT JOIN course c ON c.id = n.course", "course VALUES (9, 3)", "course VALUES (10, 3)", ""},
+	{"a left join to one that there is not, of which there is one then", "SELECT n.id, c.floor FROM note n LEFT JOIN course c ON c.id = n.course WHERE n.stars = 4", "course VALUES (7, 3)", "note VALUES (11, 1, 4)", "G2 write skew"},
+	{"a condition on the side that may be missing", "SELECT e.id FROM enrollment e LEFT JOIN course c ON c.id = e.course WHERE (c.id = 5)", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"two left joins", "SELECT c.id, s.name FROM course c LEFT JOIN enrollment e ON e.course = c.id LEFT JOIN student s ON s.id = e.student WHERE c.id = 5", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a left join of a join", "SELECT c.id, s.name FROM course c LEFT JOIN (enrollment e JOIN student s ON s.id = e.student) ON e.course = c.id WHERE c.id = 5", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 5, 2, 9)", "G2 write skew"},
+	{"a left join of a join without the student", "SELECT c.id, s.name FROM course c LEFT JOIN (enrollment e JOIN student s ON s.id = e.student) ON e.course = c.id WHERE c.id = 5", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a LIMIT that hides no row", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.id = 5 LIMIT 2", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a LIMIT that may hide rows", "SELECT c.id, e.id AS e FROM course c LEFT JOIN enrollment e ON e.course = c.id WHERE c.id = 5 LIMIT 1", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"rows that look alike", "SELECT DISTINCT c.id FROM course c JOIN enrollment e ON e.course = c.id", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"rows of which the key is shown", "SELECT DISTINCT e.id, c.floor FROM course c JOIN enrollment e ON e.course = c.id WHERE e.grade = 9", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", "G2 write skew"},
+	{"a page of which the key is shown", "SELECT DISTINCT d.e_id AS ids, d.e_grade FROM (SELECT e.id AS e_id, e.grade AS e_grade, c.floor FROM enrollment e JOIN course c ON c.id = e.course LEFT JOIN student s ON s.id = e.student WHERE e.grade > 4) d ORDER BY d.e_grade, ids LIMIT 5 OFFSET 0",
+		"enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", "G2 write skew"},
+	{"a full page", "SELECT DISTINCT d.e_id AS ids, d.e_grade FROM (SELECT e.id AS e_id, e.grade AS e_grade, c.floor FROM enrollment e JOIN course c ON c.id = e.course LEFT JOIN student s ON s.id = e.student WHERE e.grade > 4) d ORDER BY d.e_grade, ids LIMIT 1",
+		"enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"a page of which the key is not shown", "SELECT DISTINCT d.e_grade FROM (SELECT e.id AS e_id, e.grade AS e_grade, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade > 4) d ORDER BY d.e_grade LIMIT 5", "enrollment VALUES (10, 1, NULL, 5)", "enrollment VALUES (11, 1, NULL, 5)", ""},
+	{"one of a unique name", "SELECT e.id, s.name FROM enrollment e JOIN student s ON s.id = e.student WHERE s.name = 'ann' LIMIT 21", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 2, 1, 9)", "G2 write skew"},
+	{"another one of a unique name", "SELECT e.id, s.name FROM enrollment e JOIN student s ON s.id = e.student WHERE s.name = 'ann' LIMIT 21", "enrollment VALUES (10, 5, 2, 9)", "enrollment VALUES (11, 2, 3, 9)", ""},
+}
+
+// TestJoinForms: which new rows a join would have found, and near misses.
+func TestJoinForms(t *testing.T) {
+	s := newStand(t, 2, courses...)
+	for _, level := range []string{"READ COMMITTED", "SERIALIZABLE"} {
+		for _, f := range joinForms {
+			for _, q := range []string{"DELETE FROM enrollment", "DELETE FROM note", "DELETE FROM course WHERE id > 5", "DELETE FROM student WHERE id > 3", "INSERT INTO enrollment VALUES (1, 1, 1, 5)", "INSERT INTO note VALUES (1, 1, 5), (2, 7, 4)"} {
+				if _, err := ask(s.direct, q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := f.want
+			if level == "SERIALIZABLE" {
+				want = ""
+			}
+			found, r := s.play(level, "1 "+f.query, "2 "+f.query, "1 INSERT INTO "+f.first, "2 INSERT INTO "+f.second, "1 COMMIT", "2 COMMIT")
+			if got := strings.Join(found, ", "); got != want {
+				t.Errorf("%s at %s: found %q, want %q; %s", f.name, level, got, want, r.Coverage)
+			}
+		}
+	}
+}
+
+// TestForeignKeys: a foreign key says something as long as it is in force.
+func TestForeignKeys(t *testing.T) {
+	s := newStand(t, 2, courses...)
+	const join = "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade = 9"
+	for _, c := range []struct{ ddl, first, second, want string }{
+		{"INSERT INTO enrollment VALUES (1, 1, NULL, 5), (2, 2, NULL, 5)", "UPDATE enrollment SET grade = 9 WHERE id = 1", "UPDATE enrollment SET grade = 9 WHERE id = 2", "G2 write skew"},
+		{"ALTER TABLE enrollment DROP CONSTRAINT enrollment_course_fkey", "INSERT INTO enrollment VALUES (10, 77, NULL, 9)", "INSERT INTO enrollment VALUES (11, 77, NULL, 9)", ""},
+		{"ALTER TABLE enrollment ADD CONSTRAINT again FOREIGN KEY (course) REFERENCES course NOT VALID", "UPDATE enrollment SET student = 1, grade = 9 WHERE id = 20", "UPDATE enrollment SET grade = 9 WHERE id = 21", ""},
+		{"DELETE FROM enrollment", "INSERT INTO enrollment VALUES (13, 1, NULL, 9)", "INSERT INTO enrollment VALUES (14, 1, NULL, 9)", "G2 write skew"},
+		{"ALTER TABLE enrollment VALIDATE CONSTRAINT again", "INSERT INTO enrollment VALUES (15, 1, NULL, 9)", "INSERT INTO enrollment VALUES (16, 1, NULL, 9)", "G2 write skew"},
+		{"ALTER TABLE enrollment DROP CONSTRAINT again", "INSERT INTO enrollment VALUES (17, 77, NULL, 9)", "INSERT INTO enrollment VALUES (18, 77, NULL, 9)", ""},
+	} {
+		if _, err := ask(s.sessions[0], c.ddl); err != nil {
+			t.Fatal(err)
+		}
+		found, r := s.play("REPEATABLE READ", "1 "+join, "2 "+join, "1 "+c.first, "2 "+c.second, "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != c.want {
+			t.Errorf("%s: found %q, want %q; %s", c.ddl, got, c.want, r.Coverage)
+		}
+		if strings.Contains(c.ddl, "DROP") {
+			if _, err := ask(s.direct, "INSERT INTO enrollment VALUES (20, 77, NULL, 5), (21, 77, NULL, 5)"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

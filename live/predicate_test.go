@@ -320,12 +320,12 @@ var forms = []form{
 		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
 		1 COMMIT
 		2 COMMIT`, ""},
-	{"OFFSET hides a row", `1 SELECT guest FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1
+	{"OFFSET hides a row, and shows that there is one more", `1 SELECT guest FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1
 		2 SELECT guest FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1
 		1 INSERT INTO booking VALUES (10, 7, NULL, 'ann')
 		2 INSERT INTO booking VALUES (11, 7, NULL, 'bob')
 		1 COMMIT
-		2 COMMIT`, ""},
+		2 COMMIT`, "G2 write skew"},
 	{"a count with the LIMIT of Hibernate's getSingleResult", `1 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 2
 		2 SELECT count(b.id) FROM booking b WHERE b.room = 1 LIMIT 2
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -848,6 +848,12 @@ var joinedRows = []form{
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'Ann')
 		2 INSERT INTO booking VALUES (11, 1, NULL, 'ANN')
 		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"ILIKE with wildcards and the letter i", `1 SELECT id FROM booking WHERE guest ILIKE 'i_n'
+		2 SELECT id FROM booking WHERE guest ILIKE 'i_n'
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'Inn')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'INN')
+		1 COMMIT
 		2 COMMIT`, ""},
 	{"free rooms by NOT IN of the last rows only", `1 SELECT id FROM room WHERE floor = 4 AND id NOT IN (SELECT DISTINCT ON (guest) room FROM booking WHERE guest = 'eve' ORDER BY guest, room)
 		2 SELECT id FROM room WHERE floor = 4 AND id NOT IN (SELECT DISTINCT ON (guest) room FROM booking WHERE guest = 'eve' ORDER BY guest, room)
@@ -1309,7 +1315,7 @@ var last = []form{
 		1 INSERT INTO invoice VALUES (10, 3, 6)
 		2 INSERT INTO invoice VALUES (11, 3, 6)
 		1 COMMIT
-		2 COMMIT`, ""},
+		2 COMMIT`, "G2 write skew"},
 	{"none of a row", `1 SELECT n FROM invoice WHERE shop > 0 ORDER BY n DESC LIMIT 0
 		2 SELECT n FROM invoice WHERE shop > 0 ORDER BY n DESC LIMIT 0
 		1 INSERT INTO invoice VALUES (10, 3, 8)
@@ -1533,7 +1539,10 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT r.id, r.tag FROM r WHERE r.v <> $1 AND NOT EXISTS (SELECT 1 FROM q WHERE q.v = r.id AND q.id < 50) ORDER BY r.id LIMIT 1", "SELECT id, tag FROM r WHERE id NOT IN (SELECT v FROM q WHERE id <> 7) AND v <> $1",
 				"SELECT r.id, r.tag FROM r LEFT JOIN q ON q.v = r.id WHERE q.id IS NULL AND r.v <> $1 ORDER BY r.id LIMIT 2", fmt.Sprintf("INSERT INTO q (id, v) VALUES (%d, $1)", 100*txn+10*len(p)),
 				"UPDATE q SET v = $1 WHERE id = 1", "SELECT id, tag FROM r WHERE v <> $1 ORDER BY id DESC LIMIT 1", "SELECT x.v + 1 AS w, x.tag, x.id FROM r x WHERE id <> $1 ORDER BY v DESC, id LIMIT 2",
-				"SELECT id, v, tag FROM r WHERE v > $1 OR v IS NULL ORDER BY v, id LIMIT 1", "SELECT tag FROM r WHERE v <> $1 ORDER BY id LIMIT 1 FOR UPDATE"}[rng.IntN(22)]
+				"SELECT id, v, tag FROM r WHERE v > $1 OR v IS NULL ORDER BY v, id LIMIT 1", "SELECT tag FROM r WHERE v <> $1 ORDER BY id LIMIT 1 FOR UPDATE",
+				"SELECT id, tag FROM r WHERE v <> $1 ORDER BY v, id LIMIT 2 OFFSET 1", "SELECT id, v FROM r WHERE v <> $1 OR v IS NULL ORDER BY tag DESC, id LIMIT 2", "SELECT 1 AS a FROM r WHERE v = $1 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM r WHERE v = $1)",
+				"SELECT r.id, r.tag FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1 ORDER BY r.v DESC, r.id LIMIT 2 OFFSET 1", "SELECT r.id, q.id AS q FROM r LEFT JOIN q ON q.v <> r.v WHERE r.id <> $1 ORDER BY r.id DESC, q.id LIMIT 3",
+				"SELECT id, tag FROM r WHERE tag LIKE '%.1%' AND v <> $1 OR tag < 't2'", "SELECT DISTINCT v FROM r WHERE id <> $1 ORDER BY v LIMIT 3", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v ORDER BY v LIMIT 3 OFFSET 1"}[rng.IntN(31)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {

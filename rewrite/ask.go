@@ -16,15 +16,17 @@ type Ask struct {
 	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
 	Where condition.Condition
 	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
-	// Beyond holds for the rows that LIMIT does not hide, since the answer is ordered (condition.Beyond). Without an operator it is not known.
+	// Beyond holds for the rows that LIMIT does not hide, see the function of that name. Without an operator it is not known.
 	Beyond condition.Condition
 	// Single says that the answer has one row for all that were found (an aggregate without GROUP BY): a LIMIT hides none of them, unless it is 0.
 	Single bool
+	Around bool            // the rows are those of a query in FROM, and the answer is made of them: it does not tell whether OFFSET left out all
 	Skip   condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
-	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer.
-	Joined bool
+	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer. Merged says that a row of
+	// the answer may stand for several that were found: groups, and DISTINCT.
+	Joined, Merged bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
 	Pinned bool
 	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter
@@ -112,6 +114,8 @@ func (a *Ask) Hides(found, answer int, whole bool) bool {
 	switch {
 	case a.Single:
 		found, whole = 0, true
+	case a.Merged && answer > 0:
+		found, whole = answer, true
 	case a.Joined && found+answer > 0: // a row of the table may be in several of them, or none
 		found, whole = answer, whole && answer > 0
 	}

@@ -35,6 +35,8 @@ func (r *Relation) possible(c *condition.Condition) bool {
 		return slices.ContainsFunc(c.Values, fits)
 	case "modulo":
 		return c.Values[1] != nil
+	case "like":
+		return r.Attribute(c.Column) != nil && c.Values[0] != nil
 	case "null":
 		a := r.Attribute(c.Column)
 		return a != nil && !a.Required
@@ -138,6 +140,8 @@ func (r *Relation) fits(c *condition.Condition, v condition.Value) bool {
 		return err == nil && value >= low && value <= high && (c.Op != "<" || value > low) && (c.Op != ">" || value < high)
 	case c.Kind == condition.Date || c.Kind == condition.Timestamp:
 		return *v > "1000" && *v < "9999"
+	case c.Op == "<" && *v == "":
+		return false
 	case name == "char" || name == "varchar":
 		digits, _, _ := strings.Cut(rest, ")")
 		size, err := strconv.Atoi(digits)

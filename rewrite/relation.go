@@ -162,6 +162,7 @@ type Attribute struct {
 	Generated bool
 	Auto      bool   // AUTO_INCREMENT, identity, serial
 	Folds     bool   // text whose collation may take different texts for equal
+	Sorts     bool   // PostgreSQL: text of a collation of no language, or of English
 	Touched   bool   // ON UPDATE CURRENT_TIMESTAMP
 	Required  bool   // NOT NULL
 	Collation string // MySQL family

@@ -103,9 +103,9 @@ type Plan struct {
 	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told. One
 	// of them may be that of Lacking (MySQL family).
 	Lists int
-	// Lacking is the number, from 1, of the hidden column with the value that a row of the answer puts into the one list of Asks (condition.Listed), see
-	// Ask.Lacked; 0: there is none.
-	Lacking int
+	// Lacking is the number, from 1, of the first of Keys hidden columns, each with the value that a row of the answer puts into a list of Asks (condition.Listed
+	// and Last), see Ask.Lacked and Beyond; 0: there is none.
+	Lacking, Keys int
 	// Hold is a query without rows, which reads the tables that foreign keys change. If it was executed in the open transaction, Cascades can be told of a
 	// statement that the server must not refuse (PostgreSQL). It is empty for others.
 	Hold string

@@ -139,6 +139,9 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		} else if why == "" {
 			why = list[0]
 		}
+		if where.IsNever() { // no row beside those that were found changes the answer
+			continue
+		}
 		interval, _ := where.Interval()
 		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, dirty: !clean && !r.Current})
 	}

@@ -118,18 +118,24 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
 		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
-		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
+		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole)
+		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
+		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
-		} else if a.Exists && !none {
+		case a.Exists && !none && (found == 0 || ev.Coverage != history.CoverageExact):
 			ev.Unread = "EXISTS found a row, and does not tell which"
-		} else if a.Skips() {
+		case skips && (a.Merged || a.Single || a.Around || r.decoded == 0 || found == 0): // one row more or less may change nothing
 			ev.Unread = rewrite.SkipsRows
-		} else if hides := a.Hides(found, r.decoded, read.Whole); hides && (a.Beyond.Op == "" || len(a.Beyond.Reasons()) > 0) {
+		case hides && (a.Beyond.Op == "" || a.Beyond.Op == "unsure"):
 			ev.Unread = "LIMIT may have hidden rows"
-		} else {
-			if hides { // the rows of the answer are others, besides
-				a.Where, read.Whole = condition.And(a.Where, a.Beyond), false
+		default:
+			switch {
+			case a.Exists && !none: // others change nothing
+				a.Where = condition.Never
+			case hides: // the rows of the answer are others, besides
+				a.Where = condition.And(a.Where, a.Beyond)
 			}
+			read.Whole = read.Whole && !hides && !skips
 			read.Where = a.Where.String()
 			ev.Reads = append(ev.Reads, read)
 		}

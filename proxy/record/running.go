@@ -61,21 +61,26 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	return err
 }
 
-// lacking keeps the value that a row tells for the list of what the rows of the answer lack (rewrite.Plan.Lacking), of so many rows.
+// lacking keeps the values that a row tells for lists (rewrite.Plan.Lacking), of so many rows and of the last one. A row of which the first one is NULL tells nothing.
 func (r *Running) lacking(p *rewrite.Plan, hidden [][]byte) {
-	if p.Lacking == 0 || p.Lacking > len(hidden) || hidden[p.Lacking-1] == nil {
+	first := p.Lacking - 1
+	if first < 0 || first+p.Keys > len(hidden) || hidden[first] == nil {
 		return
 	}
 	if r.lists == nil {
-		r.lists = make([][]condition.Value, 1)
+		r.lists = make([][]condition.Value, p.Keys)
 	}
-	if len(r.lists[0]) < maxLacking {
-		v := string(hidden[p.Lacking-1])
-		r.lists[0] = append(r.lists[0], &v)
+	for i, cell := range hidden[first : first+p.Keys] {
+		var v condition.Value
+		if cell != nil {
+			text := string(cell)
+			v = &text
+		}
+		r.lists[i] = append(r.lists[i][:min(len(r.lists[i]), maxLacking-1)], v)
 	}
 }
 
-// maxLacking bounds the list, in rows.
+// maxLacking bounds the lists, in rows.
 const maxLacking = 200
 
 // keep keeps what foreign keys delete with a row.

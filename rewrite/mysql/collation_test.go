@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -34,7 +35,9 @@ func TestCollations(t *testing.T) {
 	}
 	d.Exec(t, "CREATE TABLE t (v VARBINARY(2) PRIMARY KEY)", "INSERT INTO t VALUES "+strings.Join(quoted, ","))
 	db := d.MariaDB(t)
-	tried := 0
+	tried, ordered, unsure := 0, 0, 0
+	pairs := textPairs(rand.New(rand.NewPCG(7, 13)))
+	d.Exec(t, "CREATE TABLE p (n INT PRIMARY KEY, a VARBINARY(9), b VARBINARY(9))", "INSERT INTO p VALUES "+hexPairs(pairs))
 	for _, charset := range []string{"utf8mb4", "utf8mb3", "latin1", "ascii", "ucs2", "utf16", "utf32", "cp1250", "latin2", "koi8r", "cp1251", "cp866", "greek", "hebrew"} {
 		names := []string{charset + "_swedish_ci"}
 		for _, rest := range rootCollations {
@@ -65,7 +68,36 @@ func TestCollations(t *testing.T) {
 			if tried++; n != len(texts) {
 				t.Errorf("%s: %d texts are %d different ones", name, len(texts), n)
 			}
+			less := fmt.Sprintf("SELECT n FROM p WHERE CONVERT(CONVERT(a USING ascii) USING %[1]s) COLLATE %[2]s < CONVERT(CONVERT(b USING ascii) USING %[1]s) COLLATE %[2]s", charset, name)
+			was := map[int]bool{}
+			rows, err := db.QueryContext(context.Background(), less)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rows.Next() {
+				if err := rows.Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				was[n] = true
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range pairs {
+				c := condition.Compare("<", condition.Folded, "a", &p[1])
+				switch got := c.Holds(condition.Image{"a": &p[0]}); {
+				case got == condition.Unsure:
+					unsure++
+				case (got == condition.True) != was[i]:
+					t.Errorf("%s: %q < %q is %t", name, p[0], p[1], was[i])
+				default:
+					ordered++
+				}
+			}
 		}
+	}
+	if 2*ordered < unsure {
+		t.Errorf("%d pairs of texts are in a certain order, %d not", ordered, unsure)
 	}
 	if tried < 20 {
 		t.Errorf("%d collations were tried", tried)
@@ -76,4 +108,28 @@ func TestCollations(t *testing.T) {
 		t.Errorf("utf8mb4_lithuanian_ci: %d of %d, %v", n, len(texts), err)
 	}
 	t.Logf("%d collations; utf8mb4_lithuanian_ci: %d of %d texts", tried, n, len(texts))
+}
+
+// textPairs are texts of ASCII that begin alike.
+func textPairs(rng *rand.Rand) (list [][2]string) {
+	text := func(most int) string {
+		b := make([]byte, rng.IntN(most+1))
+		for i := range b {
+			b[i] = "aabzXY059 -_.'"[rng.IntN(14)]
+		}
+		return string(b)
+	}
+	for range 1500 {
+		begin := text(4)
+		list = append(list, [2]string{begin + text(3), begin + text(3)})
+	}
+	return list
+}
+
+func hexPairs(pairs [][2]string) string {
+	var rows []string
+	for i, p := range pairs {
+		rows = append(rows, fmt.Sprintf("(%d, x'%x', x'%x')", i, p[0], p[1]))
+	}
+	return strings.Join(rows, ",")
 }

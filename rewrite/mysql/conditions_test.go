@@ -51,7 +51,8 @@ func (c conditionMaker) leaf() string {
 	case 4:
 		return c.pick("t", "LOWER(t)", "UPPER(t)") + c.pick(" = ", " <> ") + c.of("t")
 	case 5:
-		return "t " + c.pick("LIKE", "NOT LIKE") + " " + c.pick("'an%'", "'ANN'", "'%n'", "'a_n'", "''", "NULL")
+		pattern := c.pick("'an%'", "'ANN'", "'%n'", "'a_n'", "''", "NULL", "'%N%'", "'_%n'", "'a\\%n'", "'% '", "'%n%n'")
+		return c.pick("t LIKE "+pattern, "t NOT LIKE "+pattern, "LOWER(t) LIKE "+pattern, "UPPER(t) LIKE UPPER("+pattern+")", "t LIKE BINARY "+pattern, "t "+op+" "+c.of("t"), "t BETWEEN 'a' AND "+c.of("t"))
 	case 6:
 		return c.pick("d", "l") + " " + op + " " + c.of(c.pick("d", "l"))
 	case 7:

@@ -64,8 +64,8 @@ func askedByLacking(s *planner, n *ast.SelectStmt) {
 			}
 		}
 	}
-	if len(s.plan.Asks) > asked && tellLists(s, []string{mysqlsyntax.Quote(list[0].alias) + "." + mysqlsyntax.Quote(l.key)}) {
-		s.plan.Lacking = s.plan.Hidden
+	if len(s.plan.Asks) > asked && tellLists(s, []string{"CONCAT(" + mysqlsyntax.Quote(list[0].alias) + "." + mysqlsyntax.Quote(l.key) + ")"}) {
+		s.plan.Lacking, s.plan.Keys = s.plan.Hidden, 1
 	}
 }
 

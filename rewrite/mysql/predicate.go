@@ -39,6 +39,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	askedByLacking(s, n)
 	var ask rewrite.Ask
+	client := n
 	if inner := existence(n); inner != nil {
 		n, ask.Exists = inner, true
 	} else if inner := rowIfExists(n, s.session.Cut); inner != nil {
@@ -56,10 +57,10 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	if inner := paged(n); inner != nil && !ask.Exists {
 		copied := *inner
 		copied.Limit = n.Limit
-		n, ask.Joined = &copied, true
+		n, ask.Merged = &copied, true
 	}
 	for inner := counted(n); inner != nil; inner = counted(n) {
-		n = inner
+		n, ask.Around = inner, true
 	}
 	all := walk(n)
 	if n.From == nil {
@@ -87,6 +88,14 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "SKIP LOCKED hides rows"
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
+	ask.Merged = ask.Merged || n.GroupBy != nil || n.Distinct
+	switch {
+	case n.Limit == nil || ask.Merged || ask.Single:
+	case n.OrderBy == nil:
+		ask.Beyond = condition.Never
+	case n == client:
+		ask.Beyond = ordering(s, n, list, ask.Current)
+	}
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
 }
 
@@ -384,7 +393,10 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		return negated(e.Not, c)
 	case *ast.PatternLikeOrIlikeExpr:
 		if e.IsLike && !e.EscapeExplicit {
-			return negated(e.Not, a.open("prefix", e.Expr, a.binary(e.Expr, e.Pattern)))
+			if c, ok := a.cased("like", e.Expr, e.Pattern); ok {
+				return negated(e.Not, c)
+			}
+			return negated(e.Not, a.open("like", e.Expr, a.binary(e.Expr, e.Pattern)))
 		}
 	}
 	return condition.Unknown("a condition of another form")
@@ -429,46 +441,6 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 	return a.open(op, left, right)
 }
 
-// cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
-func (a *asker) cased(op string, left, right ast.ExprNode) (c condition.Condition, ok bool) {
-	fn, arg := caseOf(left)
-	if fn == "" || op != "=" && op != "<>" {
-		return c, false
-	}
-	name, at := a.column(arg)
-	if name == "" || kindOf(at) != condition.Folded || typeName(at.Type) == "enum" {
-		return c, false
-	}
-	if other, of := caseOf(right); other == fn {
-		fn, right = "alike", of
-	}
-	v := a.value(right, condition.Folded)
-	return negated(op == "<>", condition.Open(fn, condition.Folded, name, v)), v != nil
-}
-
-// caseOf gives the argument of LOWER() or UPPER(), which no function of a user can replace (MySQL manual, 11.2.5).
-func caseOf(n ast.ExprNode) (fn string, arg ast.ExprNode) {
-	f, ok := unwrapped(n).(*ast.FuncCallExpr)
-	if !ok || f.Schema.O != "" || len(f.Args) != 1 {
-		return "", nil
-	}
-	fn = map[string]string{"lower": "lower", "lcase": "lower", "upper": "upper", "ucase": "upper"}[f.FnName.L]
-	return fn, f.Args[0]
-}
-
-// remainder makes a condition of column % divisor = value.
-func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) condition.Condition {
-	name, at := a.column(m.L)
-	if name == "" || !strings.HasSuffix(typeName(at.Type), "int") {
-		return condition.Unknown("a remainder of something else than an integer column")
-	}
-	d, v := a.value(m.R, condition.Number), a.value(right, condition.Number)
-	if d == nil || v == nil {
-		return condition.Unknown("a comparison of something else than a column with values")
-	}
-	return condition.Open("modulo", condition.Number, name, d, v)
-}
-
 // open makes a condition of a column and values.
 func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) condition.Condition {
 	of := a.operand(left)
@@ -477,6 +449,9 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 		return condition.Unknown("a comparison of something else than a column with values")
 	case condition.Other:
 		return condition.Unknown("a comparison of type %s", of.typ)
+	}
+	if of.typ == "enum" && strings.ContainsAny(op, "<>") && op != "<>" {
+		return condition.Unknown("the order of %s depends on its collation", of.name)
 	}
 	var values []condition.Value
 	for _, n := range list {

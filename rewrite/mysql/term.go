@@ -76,3 +76,44 @@ func (a *asker) difference(left, right ast.ExprNode) *condition.Term {
 	}
 	return t
 }
+
+// cased makes a condition of LOWER(column) = value, or UPPER, or LIKE, where the value may stand in the same function.
+func (a *asker) cased(op string, left, right ast.ExprNode) (c condition.Condition, ok bool) {
+	fn, arg := caseOf(left)
+	if fn == "" || op != "=" && op != "<>" && op != "like" {
+		return c, false
+	}
+	name, at := a.column(arg)
+	if name == "" || kindOf(at) != condition.Folded || typeName(at.Type) == "enum" {
+		return c, false
+	}
+	other, of := caseOf(right)
+	if other == fn {
+		right = of
+	}
+	v := a.value(right, condition.Folded)
+	return negated(op == "<>", condition.Open(condition.Cased(fn, op == "like", other == fn), condition.Folded, name, v)), v != nil
+}
+
+// caseOf gives the argument of LOWER() or UPPER(), which no function of a user can replace (MySQL manual, 11.2.5).
+func caseOf(n ast.ExprNode) (fn string, arg ast.ExprNode) {
+	f, ok := unwrapped(n).(*ast.FuncCallExpr)
+	if !ok || f.Schema.O != "" || len(f.Args) != 1 {
+		return "", nil
+	}
+	fn = map[string]string{"lower": "lower", "lcase": "lower", "upper": "upper", "ucase": "upper"}[f.FnName.L]
+	return fn, f.Args[0]
+}
+
+// remainder makes a condition of column % divisor = value.
+func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) condition.Condition {
+	name, at := a.column(m.L)
+	if name == "" || !strings.HasSuffix(typeName(at.Type), "int") {
+		return condition.Unknown("a remainder of something else than an integer column")
+	}
+	d, v := a.value(m.R, condition.Number), a.value(right, condition.Number)
+	if d == nil || v == nil {
+		return condition.Unknown("a comparison of something else than a column with values")
+	}
+	return condition.Open("modulo", condition.Number, name, d, v)
+}

@@ -17,7 +17,8 @@ import (
 var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
-   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE, attnotnull) ORDER BY attnum)
+   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE, attnotnull,
+   CASE WHEN y.typname IN ('text', 'varchar') THEN ` + sorts + ` END) ORDER BY attnum)
   FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation co ON co.oid = attcollation WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
@@ -43,6 +44,13 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
   (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM pg_catalog.pg_partition_tree(c.oid) t JOIN pg_catalog.pg_class d ON d.oid = t.relid WHERE t.relid <> c.oid) END)::pg_catalog.text
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'`
+
+// sorts tells whether a collation co has the order of the letters and digits of ASCII that English has, by its provider and locale, whose columns have other names in
+// later versions. The default one is that of the database.
+const sorts = `(SELECT pg_catalog.concat(coalesce(j.p, 'c'), coalesce(j.icu, j.locale, j.libc)) ~ '^(c(C|POSIX|C[.].*|en_[A-Z]{2}([.].*)?)|i(und|root|en([_-][A-Z]{2})?)|b.*)$' FROM
+   (SELECT pg_catalog.to_jsonb(co) ->> 'collprovider' AS p, pg_catalog.to_jsonb(co) ->> 'colliculocale' AS icu, pg_catalog.to_jsonb(co) ->> 'colllocale' AS locale, co.collcollate::pg_catalog.text AS libc WHERE co.oid <> 100
+    UNION ALL SELECT pg_catalog.to_jsonb(d) ->> 'datlocprovider', pg_catalog.to_jsonb(d) ->> 'daticulocale', pg_catalog.to_jsonb(d) ->> 'datlocale', d.datcollate::pg_catalog.text FROM pg_catalog.pg_database d
+     WHERE co.oid = 100 AND d.datname = pg_catalog.current_database()) j)`
 
 // functionRow makes the JSON text of the functions of all names; %s are conditions.
 const functionRow = `SELECT pg_catalog.json_build_object('k', 'functions', 'aggregates', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE prokind = 'a'),
@@ -243,7 +251,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		var num int
 		var at rewrite.Attribute
 		var granted bool
-		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted, &at.Folds, &at.Required); err != nil {
+		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted, &at.Folds, &at.Required, &at.Sorts); err != nil {
 			return nil, err
 		}
 		rel.ColumnGrants = rel.ColumnGrants || granted

@@ -222,7 +222,7 @@ func (j *joining) asks(x *planner) {
 		if j.steady(v) {
 			continue
 		}
-		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Single: !j.blank && !j.grouped}
+		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
 		if !j.cut(x, &ask) {
 			x.plan.Unread = "LIMIT hides rows"
 			return

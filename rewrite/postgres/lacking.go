@@ -28,30 +28,30 @@ type lacking struct {
 }
 
 // askedByLacking notes what a query asks of tables of which the rows of its answer have none, and gives the hidden column that tells the key of a row;
-// empty if there are none.
-func askedByLacking(x *planner, s *pg.SelectStmt) string {
+// none if there are none.
+func askedByLacking(x *planner, s *pg.SelectStmt) []string {
 	one, doubt := x.aggregates(s)
 	if one || doubt != "" || len(s.FromClause) != 1 || len(s.DistinctClause) > 0 || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.LockingClause) > 0 ||
 		s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || !x.native || len(x.inside) > 0 {
-		return ""
+		return nil
 	}
 	j := s.FromClause[0].GetJoinExpr()
 	l := lacking{rv: s.FromClause[0].GetRangeVar()}
 	if j != nil {
 		if j.Jointype != pg.JoinType_JOIN_LEFT || j.IsNatural || len(j.UsingClause) > 0 || j.Alias != nil {
-			return ""
+			return nil
 		}
 		l.rv = j.Larg.GetRangeVar()
 	}
 	if l.rv == nil || !x.watched(l.rv) {
-		return ""
+		return nil
 	}
 	l.rel, _ = x.resolve(l.rv)
 	if l.ref = refName(l.rv); l.rel == nil || l.rel.Kind != "table" || unreadable(l.rel) != "" || len(l.rel.Key) != 1 || len(l.rv.GetAlias().GetColnames()) > 0 {
-		return ""
+		return nil
 	}
 	if l.key = l.rel.Attribute(l.rel.Key[0]); l.key == nil || !listable(l.key) {
-		return ""
+		return nil
 	}
 	asked := len(x.plan.Asks)
 	for _, n := range conjuncts(s.WhereClause) {
@@ -63,9 +63,9 @@ func askedByLacking(x *planner, s *pg.SelectStmt) string {
 		}
 	}
 	if len(x.plan.Asks) == asked {
-		return ""
+		return nil
 	}
-	return pgsyntax.Quote(l.ref) + "." + pgsyntax.Quote(l.key.Name) + "::pg_catalog.text"
+	return []string{pgsyntax.Quote(l.ref) + "." + pgsyntax.Quote(l.key.Name) + "::pg_catalog.text"}
 }
 
 // joined looks at the condition that a column of the table at the right of a left join is NULL.

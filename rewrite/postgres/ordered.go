@@ -3,40 +3,60 @@ package postgres
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
 	"wirecheck/statement/pgsyntax"
 )
 
-// A query for the first rows in an order, as for the last number, asks for fewer rows than its WHERE says:
-//
-//	SELECT n FROM invoice WHERE shop = 3 ORDER BY n DESC LIMIT 1
-//
-// LIMIT hides rows, but none whose n is greater than that of the last row of the answer. A hidden column tells that.
-
-// ordering gives the hidden column with what orders a query of one table and has a LIMIT, and notes which rows LIMIT does not hide; empty if that is not certain.
-// NULL tells nothing. A locking query is none: at READ COMMITTED it orders the rows before it waits for who changes them (manual, SELECT, "The Locking Clause").
-func (x *planner) ordering(s *pg.SelectStmt, c content) string {
-	if s.LimitCount == nil || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || s.LimitOffset != nil || len(s.SortClause) == 0 || len(s.DistinctClause) > 0 || len(s.LockingClause) > 0 || c.sets ||
-		len(c.tables) != 1 || len(s.FromClause) != 1 || s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || !x.native || len(x.inside) > 0 {
-		return ""
+// ordering gives the hidden columns with what orders a query that has a LIMIT, and notes which rows LIMIT does not hide; none if that is not certain. The query is one of one
+// table, or of one at the left of left joins, see rewrite.Beyond. A locking query is none: at READ COMMITTED it orders the rows before it waits for who changes
+// them (manual, SELECT, "The Locking Clause").
+func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
+	if s.LimitCount == nil || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || len(s.SortClause) == 0 || len(s.DistinctClause) > 0 || len(s.LockingClause) > 0 || c.sets ||
+		len(s.FromClause) != 1 || s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || x.join != nil || !x.native || len(x.inside) > 0 {
+		return nil
 	}
-	rv, by := s.FromClause[0].GetRangeVar(), s.SortClause[0].GetSortBy()
-	op := map[pg.SortByDir]string{pg.SortByDir_SORTBY_DEFAULT: "<", pg.SortByDir_SORTBY_ASC: "<", pg.SortByDir_SORTBY_DESC: ">"}[by.GetSortbyDir()]
-	f := by.GetNode().GetColumnRef().GetFields()
-	if rv == nil || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 || op == "" || len(f) == 0 || len(f) > 2 || len(f) == 2 && f[0].GetString_().GetSval() != refName(rv) {
-		return ""
+	rv, others := s.FromClause[0].GetRangeVar(), 0
+	if rv == nil {
+		rv, others = x.leftOf(s)
+	}
+	if rv == nil || len(c.tables) != 1+others || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
+		return nil
 	}
 	rel, _ := x.resolve(rv)
-	name := f[len(f)-1].GetString_().GetSval()
-	if rel == nil || rel.Kind != "table" || unreadable(rel) != "" || len(f) == 1 && renames(s.TargetList, name) {
-		return ""
+	if rel == nil || rel.Kind != "table" || unreadable(rel) != "" {
+		return nil
 	}
-	a := rel.Attribute(name)
-	if a == nil || !listable(a) && a.Type != "numeric" {
-		return ""
+	var columns []rewrite.Ordered
+	for _, n := range s.SortClause {
+		o, ok := orderedColumn(n.GetSortBy(), s.TargetList, rv, rel, others > 0)
+		if !ok {
+			break
+		}
+		columns = append(columns, o)
+		told = append(told, pgsyntax.Quote(refName(rv))+"."+pgsyntax.Quote(o.Name)+"::pg_catalog.text")
 	}
-	x.top = condition.Beyond(op, kindOf(a), name)
-	return pgsyntax.Quote(refName(rv)) + "." + pgsyntax.Quote(name) + "::pg_catalog.text"
+	columns, whole := rewrite.UpToKey(columns, keyColumns(rel))
+	if len(columns) > 0 {
+		x.top = rewrite.Beyond(columns, whole || len(columns) == len(s.SortClause))
+	}
+	return told[:len(columns)]
+}
+
+// orderedColumn gives the column of a table by which rows are ordered; ok is false if that, or its order, is not certain. joined says that there are other tables.
+func orderedColumn(by *pg.SortBy, list []*pg.Node, rv *pg.RangeVar, rel *rewrite.Relation, joined bool) (o rewrite.Ordered, ok bool) {
+	o.Op = map[pg.SortByDir]string{pg.SortByDir_SORTBY_DEFAULT: "<", pg.SortByDir_SORTBY_ASC: "<", pg.SortByDir_SORTBY_DESC: ">"}[by.GetSortbyDir()]
+	f := by.GetNode().GetColumnRef().GetFields()
+	if o.Op == "" || len(f) == 0 || len(f) > 2 || len(f) == 1 && joined || len(f) == 2 && f[0].GetString_().GetSval() != refName(rv) {
+		return o, false
+	}
+	o.Name = f[len(f)-1].GetString_().GetSval()
+	a := rel.Attribute(o.Name)
+	if a == nil || a.Type == "enum" || len(f) == 1 && renames(list, o.Name) {
+		return o, false
+	}
+	o.Kind = kindOf(a)
+	return o, o.Kind.Orders() && (o.Kind != condition.Text || a.Sorts)
 }
 
 // renames reports whether a column of the answer may have a name without being the table's column of that name: ORDER BY takes that first (manual, SELECT,

@@ -66,11 +66,11 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	}
 	if inner := paged(s); inner != nil && !ask.Exists {
 		limit := s.LimitCount
-		ask.Joined, s = true, proto.Clone(inner).(*pg.SelectStmt)
+		ask.Merged, s = true, proto.Clone(inner).(*pg.SelectStmt)
 		s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT
 	}
 	for inner := counted(s); inner != nil; inner = counted(s) {
-		s = inner
+		s, ask.Around = inner, true
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
@@ -106,17 +106,17 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				x.plan.Unread = "LIMIT hides rows"
 				return
 			}
-			ask.Limit, ask.Single, ask.Beyond = v, x.single(s), x.top
+			ask.Limit, ask.Beyond = v, x.top
+			one, doubt := x.aggregates(s)
+			plain := !one && doubt == "" && len(s.GroupClause) == 0 && len(s.DistinctClause) == 0
+			if ask.Single = one && doubt == "" && len(s.GroupClause) == 0; plain && len(s.SortClause) == 0 && !x.content(s).sets {
+				ask.Beyond = condition.Never
+			}
 		}
+		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)
 	}
-}
-
-// single reports whether an aggregate makes one row of all that s finds.
-func (x *judge) single(s *pg.SelectStmt) bool {
-	one, doubt := x.aggregates(s)
-	return one && doubt == "" && len(s.GroupClause) == 0
 }
 
 // paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.
@@ -422,14 +422,12 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		if v, ok := a.array(right, of); ok {
 			return of.open("any", v)
 		}
-	case e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE && op == "~~*" && kind == condition.Text && of.typ != "enum":
-		return open("ilike", right)
-	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && of.typ != "enum":
-		if c := open("prefix", right); op == "~~" {
-			return c
-		} else if op == "!~~" {
+	case (e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE || e.Kind == pg.A_Expr_Kind_AEXPR_LIKE) && kind == condition.Text && of.typ != "enum":
+		c := open(map[bool]string{true: "ilike", false: "like"}[strings.HasSuffix(op, "*")], right)
+		if strings.HasPrefix(op, "!") {
 			return not(c)
 		}
+		return c
 	case (e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN) && len(list) == 2:
 		c := condition.Condition{Op: "and", Args: []condition.Condition{open(">=", list[0]), open("<=", list[1])}}
 		if e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
@@ -455,23 +453,25 @@ func (a *asker) remainder(left, right *pg.Node) (c condition.Condition, ok bool)
 	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
 }
 
-// cased makes a condition of LOWER(column) = value, or UPPER, where the value may stand in the same function.
+// cased makes a condition of LOWER(column) = value, or UPPER, or LIKE, where the value may stand in the same function.
 func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)
 	fn, arg := caseOf(a.scene, left)
-	if fn == "" || e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>" {
+	like := e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && left == e.Lexpr
+	if fn == "" || !like && (e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>") {
 		return c, false
 	}
 	name, at := comparedColumn(arg, a.rel, a.ref)
 	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
 		return c, false
 	}
-	if other, of := caseOf(a.scene, right); other == fn {
-		fn, right = "alike", of
+	other, of := caseOf(a.scene, right)
+	if other == fn {
+		right = of
 	}
 	v, ok := a.value(right, condition.Text, at.Type)
-	c = condition.Open(fn, condition.Text, name, v)
-	if op == "<>" {
+	c = condition.Open(condition.Cased(fn, like, other == fn), condition.Text, name, v)
+	if op == "<>" || op == "!~~" {
 		c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
 	}
 	return c, ok

@@ -114,12 +114,14 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			add = append(add, x.ask(src, history.OpRead, false))
 		}
 		told := askedByLacking(x, s)
-		if told == "" {
+		if told == nil {
 			told = x.ordering(s, c)
 		}
-		if told != "" {
-			add = append(add, x.hidden(part{lacking: true}, told))
-			x.plan.Lacking = len(x.parts)
+		if x.plan.Keys = len(told); len(told) > 0 {
+			x.plan.Lacking = len(x.parts) + 1
+		}
+		for _, text := range told {
+			add = append(add, x.hidden(part{lacking: true}, text))
 		}
 	}
 	x.facts = len(list) + x.idle

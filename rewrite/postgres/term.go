@@ -19,6 +19,7 @@ type operand struct {
 	typ  string
 	name string
 	term *condition.Term
+	sort bool            // the order of texts may be certain
 	day  bool            // the day of a date and time is compared
 	utc  bool            // the session's time zone is UTC
 	zone condition.Value // where the day is; nil if that is of no matter
@@ -43,6 +44,8 @@ func (o operand) open(op string, values ...condition.Value) condition.Condition 
 		}
 	}
 	switch {
+	case o.kind == condition.Text && !o.sort && strings.ContainsAny(op, "<>") && op != "<>":
+		return condition.Unknown("the order of %s depends on its collation", o.name)
 	case o.day && op == "<>":
 		return condition.Condition{Op: "not", Args: []condition.Condition{o.open("=", values...)}}
 	case o.day:
@@ -61,7 +64,7 @@ func (o operand) open(op string, values ...condition.Value) condition.Condition 
 func (a *asker) operand(n *pg.Node) operand {
 	o := operand{utc: a.session.UTC}
 	if name, at := comparedColumn(n, a.rel, a.ref); name != "" {
-		o.kind, o.typ, o.name = kindOf(at), at.Type, name
+		o.kind, o.typ, o.name, o.sort = kindOf(at), at.Type, name, at.Sorts
 		return o
 	}
 	if day := dayOf(a.scene, n); day != nil {

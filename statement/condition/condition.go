@@ -7,6 +7,7 @@
 //	(= KIND COLUMN VALUE)     also <>, <, <=, >, >=
 //	(in KIND COLUMN VALUE...)
 //	(prefix KIND COLUMN VALUE)   LIKE 'value%'
+//	(like KIND COLUMN VALUE)     LIKE with another pattern, without escapes; ilike: the letters are equal but for case
 //	(alike KIND COLUMN VALUE)    LOWER(COLUMN) = LOWER(VALUE), UPPER, ILIKE without wildcards: text that is equal but for case
 //	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
 //	(&& KIND COLUMN VALUE)       of ranges; also @> and <@; has: the range COLUMN contains the one value
@@ -70,16 +71,25 @@ func (c *Condition) Size() int {
 	return n
 }
 
-// Always is the condition that holds for all rows.
-var Always = Condition{Op: "true"}
+// Always is the condition that holds for all rows, and Never the one that holds for none.
+var (
+	Always = Condition{Op: "true"}
+	Never  = Condition{Op: "not", Args: []Condition{Always}}
+)
+
+// IsNever reports whether a condition is Never.
+func (c *Condition) IsNever() bool { return c.Op == "not" && c.Args[0].Op == Always.Op }
 
 // Unknown is a condition that cannot be evaluated.
 func Unknown(format string, args ...any) Condition {
 	return Condition{Op: "unsure", Reason: fmt.Sprintf(format, args...)}
 }
 
-// equating are the comparisons that need no order of the values.
-var equating = []string{"=", "<>", "in", "alike", "prefix", "modulo"}
+// equating are the comparisons that need no order of the values, and matching those of text alone.
+var (
+	equating = []string{"=", "<>", "in", "alike", "prefix", "like", "ilike", "modulo"}
+	matching = []string{"alike", "prefix", "like", "ilike"}
+)
 
 // ranging are the comparisons of ranges, besides those for equality.
 var ranging = []string{"&&", "@>", "<@", "has"}
@@ -94,7 +104,7 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		reads = func(text string) bool { return kind.overlaps(text, text) == True }
 	}
 	for _, v := range values {
-		if v != nil && op != "prefix" && !reads(*v) {
+		if v != nil && !slices.Contains(matching, op) && !reads(*v) {
 			return Unknown("the value of %s is not of a form that certainly compares", column)
 		}
 	}
@@ -109,9 +119,9 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		return Unknown("operator %s of ranges", op)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
-	case op == "alike" && kind != Text && kind != Folded:
+	case slices.Contains(matching, op) && kind != Text && kind != Folded:
 		return Unknown("%s has no letters of certain case", column)
-	case op == "prefix" && kind != Text && kind != Folded, !slices.Contains(equating, op) && !kind.orders():
+	case !slices.Contains(equating, op) && !kind.Orders():
 		return Unknown("the order of %s depends on its collation", column)
 	}
 	return Condition{Op: op, Kind: kind, Column: column, Values: values}
@@ -244,6 +254,9 @@ func And(list ...Condition) Condition {
 			all = append(all, c.Args...)
 		case "true", "":
 		default:
+			if c.IsNever() {
+				return Never
+			}
 			all = append(all, c)
 		}
 	}
@@ -267,33 +280,40 @@ func constants(a, b Value) Condition {
 	if same := Compare("=", Number, "", b); same.Holds(Image{"": a}) == True {
 		return Always
 	}
-	return Condition{Op: "not", Args: []Condition{Always}}
+	return Never
 }
 
-// inCase is LOWER(column) = v, or UPPER. Of a value with letters of the other case it says nothing.
-func inCase(fn string, kind Kind, column string, v Value) Condition {
+// inCase is LOWER(column) = v, or UPPER, or LIKE. Of a value with letters of the other case it says nothing.
+func inCase(op string, kind Kind, column string, v Value) Condition {
+	fn, like := strings.CutSuffix(op, " like")
 	if v != nil && (!ascii(*v) || fn == "lower" && *v != strings.ToLower(*v) || fn == "upper" && *v != strings.ToUpper(*v)) {
 		return Unknown("%s() of %s is compared with letters that it may not give", fn, column)
+	}
+	if like {
+		return Like("ilike", kind, column, v)
 	}
 	return Compare("alike", kind, column, v)
 }
 
-// Prefix is LIKE with a pattern that ends with its only wildcard, or has none.
-func Prefix(kind Kind, column string, pattern Value) Condition {
-	if pattern == nil {
+// Like is LIKE with a pattern without escapes; op is like, or ilike if case does not matter.
+func Like(op string, kind Kind, column string, pattern Value) Condition {
+	switch {
+	case pattern == nil:
 		return Compare("=", kind, column, nil)
+	case strings.Contains(*pattern, `\`):
+		return Unknown("the pattern of LIKE has escapes")
 	}
-	if kind != Text && kind != Folded {
-		return Unknown("LIKE on %s depends on its collation", column)
+	wild := strings.IndexAny(*pattern, "%_")
+	switch text := *pattern; {
+	case op == "ilike" && wild < 0:
+		op = "alike"
+	case op == "like" && wild < 0:
+		op = "="
+	case op == "like" && wild == len(text)-1 && text[wild] == '%':
+		text = text[:wild]
+		op, pattern = "prefix", &text
 	}
-	switch i := strings.IndexAny(*pattern, `%_\`); {
-	case i < 0:
-		return Compare("=", kind, column, pattern)
-	case i == len(*pattern)-1 && (*pattern)[i] == '%':
-		text := (*pattern)[:i]
-		return Compare("prefix", kind, column, &text)
-	}
-	return Unknown("the pattern of LIKE is not a prefix")
+	return Compare(op, kind, column, pattern)
 }
 
 // Image has the values of some columns of a row version.
@@ -459,7 +479,7 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		text(&c.Reason)
 	case "null":
 		text(&c.Column)
-	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
+	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
 		text((*string)(&c.Kind))
 		if s.take('(') {
 			var e error

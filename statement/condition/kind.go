@@ -30,9 +30,9 @@ const (
 // equates reports whether equality of two values can be decided.
 func (k Kind) equates() bool { return k != Other && k != "" }
 
-// orders reports whether the order of two values can be decided.
-func (k Kind) orders() bool {
-	return k.equates() && k != Text && k != Folded && k != Bool && k.Bounds() == ""
+// Orders reports whether the order of two values can be decided. That of texts depends on their collation, too, see sorts.
+func (k Kind) Orders() bool {
+	return k.equates() && k != Bool && k.Bounds() == ""
 }
 
 // reads reports whether text is a value that the kind understands.
@@ -237,6 +237,8 @@ func (k Kind) compare(op string, a, b Value) Truth {
 	switch {
 	case op == "alike":
 		return k.alike(*a, *b)
+	case op == "like", op == "ilike":
+		return k.like(op, *a, *b)
 	case op == "overlaps":
 		return k.overlaps(*a, *b)
 	case k.Bounds() != "":
@@ -255,10 +257,14 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		return Unsure
 	}
 	order := strings.Compare(x, y)
-	switch k {
-	case Number:
+	switch {
+	case k == Number:
 		order = compareNumbers(x, y)
-	case Folded:
+	case (k == Text || k == Folded) && op != "=" && op != "<>":
+		if !sorts(x, y) {
+			return Unsure
+		}
+	case k == Folded:
 		if order != 0 && (!plain(x) || !plain(y) || strings.EqualFold(x, y)) {
 			return Unsure
 		}

@@ -54,17 +54,12 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 // compared is Compare with the values that have become known.
 func (c Condition) compared(values []Value) Condition {
 	switch op := c.Reason; {
-	case op == "prefix":
-		return Prefix(c.Kind, c.Column, values[0])
+	case op == "like", op == "ilike":
+		return Like(op, c.Kind, c.Column, values[0])
 	case op == "constants":
 		return constants(values[0], values[1])
-	case op == "lower", op == "upper":
+	case op == "lower", op == "upper", op == "lower like", op == "upper like":
 		return inCase(op, c.Kind, c.Column, values[0])
-	case op == "ilike":
-		if p := values[0]; p != nil && strings.ContainsAny(*p, `%_\`) {
-			return Unknown("the pattern of ILIKE has wildcards")
-		}
-		return Compare("alike", c.Kind, c.Column, values[0])
 	case strings.HasPrefix(op, "day"):
 		return onDay(c, values)
 	case op == "any":
@@ -87,7 +82,7 @@ func (c Condition) any(array Value) Condition {
 	case !ok:
 		return Unknown("an array whose elements are not certain")
 	case len(list) == 0:
-		return Condition{Op: "not", Args: []Condition{Always}}
+		return Never
 	}
 	return Compare("in", c.Kind, c.Column, list...)
 }
@@ -179,19 +174,33 @@ func Open(op string, kind Kind, column string, values ...Value) Condition {
 	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
 }
 
+// Cased is the operator of Open for fn(column) = value or, if like, fn(column) LIKE value, where fn is lower or upper. same says that the value stands in the same
+// function.
+func Cased(fn string, like, same bool) string {
+	switch {
+	case like && same:
+		return "ilike"
+	case same:
+		return "alike"
+	case like:
+		return fn + " like"
+	}
+	return fn
+}
+
 // Listed is the condition that a column has one of the values of a list that becomes known with the answer.
 func Listed(kind Kind, column string, list int) Condition {
 	v := "#" + strconv.Itoa(list)
 	return Open("in", kind, column, &v)
 }
 
-// Beyond is the comparison of a column with the last value of list 0.
-func Beyond(op string, kind Kind, column string) Condition {
-	v := "#0"
+// Last is the comparison of a column with the last value of a list that becomes known with the answer.
+func Last(op string, kind Kind, column string, list int) Condition {
+	v := "#" + strconv.Itoa(list)
 	return Open(op, kind, column, &v)
 }
 
-// WithLists gives the condition with the lists of Listed and Beyond; nil stands for one that is not known.
+// WithLists gives the condition with the lists of Listed and Last; nil stands for one that is not known.
 func (c Condition) WithLists(lists [][]Value) Condition {
 	if len(c.Args) > 0 {
 		args := make([]Condition, len(c.Args))
@@ -210,7 +219,7 @@ func (c Condition) WithLists(lists [][]Value) Condition {
 	case c.Reason != "in" && len(lists[i]) > 0:
 		return Compare(c.Reason, c.Kind, c.Column, lists[i][len(lists[i])-1])
 	case len(lists[i]) == 0:
-		return Condition{Op: "not", Args: []Condition{Always}}
+		return Never
 	case len(lists[i]) == 1:
 		return Compare("=", c.Kind, c.Column, lists[i][0])
 	}

@@ -1,0 +1,90 @@
+package live_test
+
+import (
+	"strings"
+	"testing"
+
+	"wirecheck/internal/testserver"
+)
+
+// pages are forms of two sessions that each read a page of a list and then insert what MINE and OTHER stand for, which are (id, list, name, n, at). On the list 1 stand
+// ann (5), bob (7) and bob (9); on the list 2 nobody; on the list 3 eve, without a number.
+var pages = []struct{ name, ask, mine, other, want string }{
+	{"a full page, and names in front of its end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
+	{"a full page, and names behind its end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'bobby', 1, NULL", "1, 'cat', 1, NULL", ""},
+	{"a full page, and its last name again", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'bob', 1, NULL", "1, 'bob', 8, NULL", ""},
+	{"a second column", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n LIMIT 2", "1, 'bob', 6, NULL", "1, 'bob', 1, NULL", "G2 write skew"},
+	{"a second column, behind the end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n LIMIT 2", "1, 'bob', 8, NULL", "1, 'bob', 7, NULL", ""},
+	{"a second column that descends", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n DESC LIMIT 2", "1, 'bob', 10, NULL", "1, 'bob', 11, NULL", "G2 write skew"},
+	{"a name whose order is not certain", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, '-', 1, NULL", "1, 'Abe', 1, NULL", ""},
+	{"the second page", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n LIMIT 1 OFFSET 1", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
+	{"the second page, and names behind its end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n LIMIT 1 OFFSET 1", "1, 'bob', 8, NULL", "1, 'cat', 1, NULL", ""},
+	{"the last page", "SELECT id, name FROM item WHERE list = 1 ORDER BY name, n LIMIT 5 OFFSET 2", "1, 'zoe', 8, NULL", "1, 'cat', 1, NULL", "G2 write skew"},
+	{"a page behind the last one", "SELECT id, name FROM item WHERE list = 2 ORDER BY name, n LIMIT 5 OFFSET 2", "2, 'zoe', 8, NULL", "2, 'cat', 1, NULL", ""},
+	{"the page of another list", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "2, 'abe', 1, NULL", "1, 'alf', 1, NULL", ""},
+	{"the newest", "SELECT id FROM item WHERE list = 1 ORDER BY at DESC LIMIT 1", "1, 'abe', 1, '2026-01-03 10:00:00'", "1, 'alf', 1, '2026-01-03 00:00:01'", "G2 write skew"},
+	{"the newest, and older ones", "SELECT id FROM item WHERE list = 1 ORDER BY at DESC LIMIT 1", "1, 'abe', 1, '2026-01-01 10:00:00'", "1, 'alf', 1, '2026-01-02 10:00:00'", ""},
+	{"an end without a value", "SELECT id FROM item WHERE list = 3 ORDER BY n LIMIT 1", "3, 'abe', 1, NULL", "3, 'alf', 1, NULL", ""},
+	{"a page of a left join", "SELECT i.id, j.name FROM item i LEFT JOIN tag j ON j.id = i.n WHERE i.list = 1 ORDER BY i.name, i.id LIMIT 2", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
+	{"a page of a left join, and names behind its end", "SELECT i.id, j.name FROM item i LEFT JOIN tag j ON j.id = i.n WHERE i.list = 1 ORDER BY i.name, i.id LIMIT 2", "1, 'bob', 7, NULL", "1, 'cat', 1, NULL", ""},
+	{"any row", "SELECT id FROM item WHERE list = 1 LIMIT 1", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", ""},
+	{"any row of none", "SELECT id FROM item WHERE list = 2 LIMIT 1", "2, 'abe', 1, NULL", "2, 'alf', 1, NULL", "G2 write skew"},
+	{"whether there is one", "SELECT 1 AS a FROM item WHERE list = 1 LIMIT 1", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", ""},
+	{"whether there is one, of one", "SELECT EXISTS (SELECT 1 FROM item WHERE list = 3)", "3, 'abe', 1, NULL", "3, 'alf', 1, NULL", ""},
+	{"groups that LIMIT shows", "SELECT name, count(*) FROM item WHERE list = 1 GROUP BY name ORDER BY name LIMIT 3", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
+	{"groups that LIMIT may hide", "SELECT name, count(*) FROM item WHERE list = 1 GROUP BY name ORDER BY name LIMIT 2", "1, 'zoe', 1, NULL", "1, 'zac', 1, NULL", ""},
+	{"a part of the name", "SELECT id FROM item WHERE name LIKE '%o_'", "1, 'zoe', 1, NULL", "1, 'ron', 1, NULL", "G2 write skew"},
+	{"a part of the name, not met", "SELECT id FROM item WHERE name LIKE '%o_'", "1, 'zoey', 1, NULL", "1, 'ron', 1, NULL", ""},
+	{"a part of the name in small letters", "SELECT id FROM item WHERE lower(name) LIKE lower('%OE%')", "1, 'ZOE', 1, NULL", "1, 'joe', 1, NULL", "G2 write skew"},
+	{"names behind one", "SELECT id FROM item WHERE name > 'x2'", "1, 'x9', 1, NULL", "1, 'zoe', 1, NULL", "G2 write skew"},
+	{"names behind one, not met", "SELECT id FROM item WHERE name > 'x2'", "1, 'x10', 1, NULL", "1, 'zoe', 1, NULL", ""},
+}
+
+// TestPages: who reads a page knows the rows up to its end.
+func TestPages(t *testing.T) {
+	newStand(t, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at TIMESTAMP)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages()
+}
+
+// TestPagesFamily plays them on MariaDB and its relatives.
+func TestPagesFamily(t *testing.T) {
+	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages()
+}
+
+// TestPagesPrepared: the values of the last row come in another form.
+func TestPagesPrepared(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME)")
+	for _, f := range []struct{ query, mine, other, want string }{
+		{"SELECT id FROM item WHERE list = ? ORDER BY n DESC LIMIT 1", "1, 'x', 825307442, NULL", "1, 'y', 825307443, NULL", "G2 write skew"},
+		{"SELECT id FROM item WHERE list = ? ORDER BY n DESC LIMIT 1", "1, 'x', 1112, NULL", "1, 'y', 1113, NULL", ""}, // 825307441 has the bytes of 1111
+		{"SELECT id FROM item WHERE list = ? ORDER BY at DESC, name LIMIT 1", "1, 'alf', 1, '2026-01-03'", "1, 'abe', 1, '2026-01-03'", "G2 write skew"},
+		{"SELECT id FROM item WHERE list = ? ORDER BY at DESC, name LIMIT 1", "1, 'zoe', 1, '2026-01-03'", "1, 'ron', 1, '2026-01-03'", ""},
+	} {
+		s.stock()
+		s.asked = func(int) (string, []any) { return f.query, []any{1} }
+		found, r := s.play("READ COMMITTED", "1 ?", "2 ?", "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != f.want {
+			t.Errorf("%s, %s: found %q, want %q; %s", f.query, f.mine, got, f.want, r.Coverage)
+		}
+	}
+}
+
+// stock fills the list.
+func (s *stand) stock() {
+	s.t.Helper()
+	for _, q := range []string{"DELETE FROM item", "INSERT INTO item (id, list, name, n, at) VALUES (1, 1, 'bob', 7, '2026-01-01'), (2, 1, 'ann', 5, '2026-01-03'), (3, 1, 'bob', 9, '2026-01-02'), (4, 3, 'eve', NULL, NULL)"} {
+		if _, err := ask(s.direct, q); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *stand) pages() {
+	s.t.Helper()
+	for _, f := range pages {
+		s.stock()
+		found, r := s.play("READ COMMITTED", "1 "+f.ask, "2 "+f.ask, "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != f.want {
+			s.t.Errorf("%s: found %q, want %q; %s", f.name, got, f.want, r.Coverage)
+		}
+	}
+}

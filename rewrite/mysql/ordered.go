@@ -1,0 +1,64 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// ordering tells what orders a query that has a LIMIT in hidden columns, and gives the condition for the rows that LIMIT does not hide; without an operator if that is not
+// certain. The query is one of one table, or of one at the left of left joins, see rewrite.Beyond.
+func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond condition.Condition) {
+	if n.Limit == nil || n.OrderBy == nil || locks || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.SelectIntoOpt != nil || n.Kind != ast.SelectStmtKindSelect ||
+		s.r.flavor == TiDB || s.session.Once || s.session.Cut || s.plan.Lists > 0 || s.aggregates(n) || len(list) == 0 || list[0].rel == nil || list[0].rel.Kind != "table" || list[0].why != "" {
+		return beyond
+	}
+	src := &list[0]
+	var columns []rewrite.Ordered
+	for _, item := range n.OrderBy.Items {
+		c, ok := unwrapped(item.Expr).(*ast.ColumnNameExpr)
+		if !ok || c.Name.Schema.O != "" || !s.owns(c.Name, list, src, 1) || c.Name.Table.O == "" && renames(n, c.Name.Name.O) {
+			break
+		}
+		a := src.column(c.Name.Name.O)
+		if a == nil || typeName(a.Type) == "enum" || !kindOf(a).Orders() {
+			break
+		}
+		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a)}
+		if item.Desc {
+			o.Op = ">"
+		}
+		columns = append(columns, o)
+	}
+	columns, whole := rewrite.UpToKey(columns, src.rel.Key)
+	var told []string
+	for _, o := range columns {
+		ref := mysqlsyntax.Quote(src.alias) + "." + mysqlsyntax.Quote(o.Name)
+		if o.Kind == condition.Folded {
+			told = append(told, "CAST(LEFT(CONVERT("+ref+" USING utf8mb4),"+leastLonger+") AS BINARY)")
+		} else {
+			told = append(told, "CONCAT("+ref+")")
+		}
+	}
+	if !tellLists(s, told) {
+		return beyond
+	}
+	s.plan.Lacking, s.plan.Keys = s.plan.Hidden-len(told)+1, len(told)
+	return rewrite.Beyond(columns, whole || len(columns) == len(n.OrderBy.Items))
+}
+
+// leastLonger is the least length of texts that are longer than those of images (maxImage): no image is equal to what is cut there.
+const leastLonger = "97"
+
+// renames reports whether a column of the answer has a name without being the table's column of that name: ORDER BY takes that first (MySQL manual, SELECT).
+func renames(n *ast.SelectStmt, name string) bool {
+	return slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
+		c, ok := f.Expr.(*ast.ColumnNameExpr)
+		return strings.EqualFold(f.AsName.O, name) && !(ok && strings.EqualFold(c.Name.Name.O, name))
+	})
+}

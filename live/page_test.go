@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -47,11 +48,17 @@ func TestPages(t *testing.T) {
 
 // TestPagesFamily plays them on MariaDB and its relatives.
 func TestPagesFamily(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("no hidden columns tell an order there")
+	}
 	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages()
 }
 
 // TestPagesPrepared: the values of the last row come in another form.
 func TestPagesPrepared(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("no hidden columns tell an order there")
+	}
 	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME)")
 	for _, f := range []struct{ query, mine, other, want string }{
 		{"SELECT id FROM item WHERE list = ? ORDER BY n DESC LIMIT 1", "1, 'x', 825307442, NULL", "1, 'y', 825307443, NULL", "G2 write skew"},
@@ -60,6 +67,9 @@ func TestPagesPrepared(t *testing.T) {
 		{"SELECT id FROM item WHERE list = ? ORDER BY at DESC, name LIMIT 1", "1, 'zoe', 1, '2026-01-03'", "1, 'ron', 1, '2026-01-03'", ""},
 	} {
 		s.stock()
+		if _, err := ask(s.direct, "UPDATE item SET n = 825307441 WHERE id = 3"); err != nil {
+			t.Fatal(err)
+		}
 		s.asked = func(int) (string, []any) { return f.query, []any{1} }
 		found, r := s.play("READ COMMITTED", "1 ?", "2 ?", "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
 		if got := strings.Join(found, ", "); got != f.want {
@@ -83,8 +93,12 @@ func (s *stand) pages() {
 	for _, f := range pages {
 		s.stock()
 		found, r := s.play("READ COMMITTED", "1 "+f.ask, "2 "+f.ask, "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
-		if got := strings.Join(found, ", "); got != f.want {
-			s.t.Errorf("%s: found %q, want %q; %s", f.name, got, f.want, r.Coverage)
+		want := f.want
+		if s.family && os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasPrefix(f.name, "groups that LIMIT shows") {
+			want = "" // it does not tell how many there are
+		}
+		if got := strings.Join(found, ", "); got != want {
+			s.t.Errorf("%s: found %q, want %q; %s", f.name, got, want, r.Coverage)
 		}
 	}
 }

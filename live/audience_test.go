@@ -61,7 +61,7 @@ func TestAudience(t *testing.T) {
 	}
 	w := a.due(1)
 	for i := range w {
-		if w[i].Hint != "" || !strings.Contains(w[i].Message, "a variant of WC-a75b12: lost update") || w[i].Detail != "Proof: SELECT wirecheck.explain('"+w[i].Finding+"')" {
+		if w[i].Hint != "" || !strings.Contains(w[i].Message, "a variant of WC-a75b12: lost update") || !strings.HasPrefix(w[i].Detail, "1. ") || !strings.HasSuffix(w[i].Detail, "\nProof: SELECT wirecheck.explain('"+w[i].Finding+"')") {
 			t.Errorf("a variant: %+v", w[i])
 		}
 	}

@@ -81,11 +81,11 @@ func Again(f oracle.Finding, r Reader) Wire {
 	return w
 }
 
-// Variant makes the warning of a finding whose group the session has heard of, by a finding with another id.
+// Variant makes the warning of a finding whose group the session has heard of, by a finding with another id. It tells what happened, but not again what to do.
 func Variant(f oracle.Finding, r Reader, known string) Wire {
 	w := Warning(f, r)
 	w.Message = fmt.Sprintf("wirecheck: %s, a variant of %s: %s", f.ID, known, tell(new(Printable(For(f, r))), r.Session).headline)
-	w.Detail, w.Hint = proof(&f), ""
+	w.Hint = "" // that of the group, most likely
 	return w
 }
 

@@ -144,27 +144,32 @@ func (t Target) goMySQL(ctx context.Context) (Client, error) {
 func (c *mysqlClient) Name() string { return "go-sql-driver/mysql" }
 
 func (c *mysqlClient) Do(ctx context.Context, text string, params ...any) (string, error) {
+	rows, err := c.rows(ctx, text, params...)
+	return strings.Join(rows, "; "), err
+}
+
+// rows executes a statement and gives the rows of its answer.
+func (c *mysqlClient) rows(ctx context.Context, text string, params ...any) (out []string, err error) {
 	if !strings.HasPrefix(strings.ToUpper(text), "S") { // SELECT, SHOW; SET answers without rows to both calls
 		_, err := c.conn.ExecContext(ctx, text, params...)
-		return "", err
+		return nil, err
 	}
 	rows, err := c.conn.QueryContext(ctx, text, params...)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var out []string
 	for rows.Next() {
 		raw, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range raw {
 			into[i] = &raw[i]
 		}
 		if err := rows.Scan(into...); err != nil {
-			return "", err
+			return nil, err
 		}
 		words := make([]string, len(raw))
 		for i, v := range raw {
@@ -172,16 +177,12 @@ func (c *mysqlClient) Do(ctx context.Context, text string, params ...any) (strin
 		}
 		out = append(out, strings.Join(words, " | "))
 	}
-	return strings.Join(out, "; "), rows.Err()
+	return out, rows.Err()
 }
 
 // Heard asks for the warnings, as a program does that wants to know: the driver itself tells only errors.
 func (c *mysqlClient) Heard(ctx context.Context) ([]string, error) {
-	text, err := c.Do(ctx, "SHOW WARNINGS")
-	if err != nil || text == "" {
-		return nil, err
-	}
-	return []string{text}, nil
+	return c.rows(ctx, "SHOW WARNINGS")
 }
 
 func (c *mysqlClient) Close() error {

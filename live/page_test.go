@@ -2,15 +2,18 @@ package live_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"wirecheck/internal/testserver"
 )
 
+type paged struct{ name, ask, mine, other, want string }
+
 // pages are forms of two sessions that each read a page of a list and then insert what MINE and OTHER stand for, which are (id, list, name, n, at). On the list 1 stand
 // ann (5), bob (7) and bob (9); on the list 2 nobody; on the list 3 eve, without a number.
-var pages = []struct{ name, ask, mine, other, want string }{
+var pages = []paged{
 	{"a full page, and names in front of its end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
 	{"a full page, and names behind its end", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'bobby', 1, NULL", "1, 'cat', 1, NULL", ""},
 	{"a full page, and its last name again", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'bob', 1, NULL", "1, 'bob', 8, NULL", ""},
@@ -41,9 +44,22 @@ var pages = []struct{ name, ask, mine, other, want string }{
 	{"names behind one, not met", "SELECT id FROM item WHERE name > 'x2'", "1, 'x10', 1, NULL", "1, 'zoe', 1, NULL", ""},
 }
 
+// familyPages are such forms for the MySQL family, of orders that are not those of the columns that they name.
+var familyPages = []paged{
+	{"a literal whose text is the name", "SELECT id, 'n' FROM item WHERE list = 1 ORDER BY n DESC LIMIT 1", "1, 'x', 10, NULL", "1, 'y', 11, NULL", ""},
+	{"a literal with a name of its own", "SELECT id, 'm' AS m FROM item WHERE list = 1 ORDER BY n DESC LIMIT 1", "1, 'x', 10, NULL", "1, 'y', 11, NULL", "G2 write skew"},
+	{"a collation", "SELECT id FROM item WHERE list = 1 ORDER BY name COLLATE utf8mb4_bin LIMIT 1", "1, 'abe', 10, NULL", "1, 'alf', 11, NULL", ""},
+	{"a list of numbers in words", "SELECT id FROM item WHERE list = 1 ORDER BY mood LIMIT 1", "1, 'x', 1, NULL", "1, 'y', 1, NULL", ""},
+	{"a pattern with ESCAPE", `SELECT id FROM item WHERE name LIKE '%o_' ESCAPE '\\'`, "1, 'zoe', 1, NULL", "1, 'ron', 1, NULL", "G2 write skew"},
+	{"a pattern with ESCAPE, not met", `SELECT id FROM item WHERE name LIKE '%o_' ESCAPE '!'`, "1, 'zoey', 1, NULL", "1, 'ron', 1, NULL", ""},
+	{"a pattern with ESCAPE in it", `SELECT id FROM item WHERE name LIKE '%o!_' ESCAPE '!'`, "1, 'zo_', 1, NULL", "1, 'ro_', 1, NULL", ""},
+	{"the first page with the number of all", "SELECT SQL_CALC_FOUND_ROWS id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
+	{"a text of another character set", "SELECT id FROM item WHERE name = _latin1'zoé'", "1, 'zoé', 1, NULL", "1, 'zoé', 1, NULL", ""},
+}
+
 // TestPages: who reads a page knows the rows up to its end.
 func TestPages(t *testing.T) {
-	newStand(t, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at TIMESTAMP)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages()
+	newStand(t, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at TIMESTAMP)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages(pages)
 }
 
 // TestPagesFamily plays them on MariaDB and its relatives.
@@ -51,7 +67,7 @@ func TestPagesFamily(t *testing.T) {
 	if testserver.IsTiDB() {
 		t.Skip("no hidden columns tell an order there")
 	}
-	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages()
+	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at DATETIME, mood ENUM('low', 'high') DEFAULT 'high') CHARACTER SET utf8mb4", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)").pages(slices.Concat(pages, familyPages))
 }
 
 // TestPagesPrepared: the values of the last row come in another form.
@@ -88,9 +104,9 @@ func (s *stand) stock() {
 	}
 }
 
-func (s *stand) pages() {
+func (s *stand) pages(list []paged) {
 	s.t.Helper()
-	for _, f := range pages {
+	for _, f := range list {
 		s.stock()
 		found, r := s.play("READ COMMITTED", "1 "+f.ask, "2 "+f.ask, "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
 		want := f.want

@@ -55,9 +55,14 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond 
 // leastLonger is the least length of texts that are longer than those of images (maxImage): no image is equal to what is cut there.
 const leastLonger = "97"
 
-// renames reports whether a column of the answer has a name without being the table's column of that name: ORDER BY takes that first (MySQL manual, SELECT).
+// renames reports whether a column of the answer may have a name without being the table's column of that name: ORDER BY takes that first (MySQL manual, SELECT).
+// A literal has its text for a name, and the plan is that of other literals, too.
 func renames(n *ast.SelectStmt, name string) bool {
 	return slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
+		if v, ok := f.Expr.(*mysqlsyntax.Value); ok && f.AsName.O == "" {
+			_, text := v.V.(string)
+			return text || name[0] >= '0' && name[0] <= '9'
+		}
 		c, ok := f.Expr.(*ast.ColumnNameExpr)
 		return strings.EqualFold(f.AsName.O, name) && !(ok && strings.EqualFold(c.Name.Name.O, name))
 	})

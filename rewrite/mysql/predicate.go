@@ -292,6 +292,9 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 		}
 		switch t.Tokens[i].Kind {
 		case statement.TokenNumber, statement.TokenString, statement.TokenParam:
+			if t.Is(i-1, "ESCAPE") {
+				continue // no value of the tree
+			}
 			tokens = append(tokens, i)
 		}
 	}
@@ -307,7 +310,9 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 			case nil, bool:
 				return
 			case string:
-				fits = func(i int) bool { return t.Tokens[i].Kind == statement.TokenString }
+				fits = func(i int) bool {
+					return t.Tokens[i].Kind == statement.TokenString && !strings.HasPrefix(t.At(i-1), "_")
+				} // that names a character set
 			default:
 				fits = func(i int) bool { return t.At(i) == fmt.Sprint(v.V) }
 			}
@@ -392,14 +397,23 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		c := condition.Condition{Op: "and", Args: []condition.Condition{a.open(">=", e.Expr, e.Left), a.open("<=", e.Expr, e.Right)}}
 		return negated(e.Not, c)
 	case *ast.PatternLikeOrIlikeExpr:
-		if e.IsLike && !e.EscapeExplicit {
-			if c, ok := a.cased("like", e.Expr, e.Pattern); ok {
-				return negated(e.Not, c)
-			}
-			return negated(e.Not, a.open("like", e.Expr, a.binary(e.Expr, e.Pattern)))
+		if e.IsLike {
+			return negated(e.Not, a.like(e))
 		}
 	}
 	return condition.Unknown("a condition of another form")
+}
+
+// like makes a condition of LIKE. A pattern with the character of ESCAPE is not evaluated.
+func (a *asker) like(e *ast.PatternLikeOrIlikeExpr) condition.Condition {
+	c, ok := a.cased("like", e.Expr, e.Pattern)
+	if !ok {
+		c = a.open("like", e.Expr, a.binary(e.Expr, e.Pattern))
+	}
+	if e.EscapeExplicit && e.Escape != 0 && len(c.Values) > 0 {
+		c.Values = append(c.Values, text("="+string(rune(e.Escape))))
+	}
+	return c
 }
 
 func isZero(op, column string) condition.Condition {

@@ -155,6 +155,8 @@ func TestCompare(t *testing.T) {
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return text("5"), true }), "(= number a 5)"},
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, true }), "(= number a null)"},
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, false }), `(unsure "the value of parameter $1 is not known")`},
+		{Open("like", Text, "a", text("=x_%"), text("=!")).Bind(nil), "(like text a x_%)"}, {Open("like", Text, "a", text("=x!_%"), text("=!")).Bind(nil), `(unsure "the pattern of LIKE has escapes")`},
+		{Open("upper like", Text, "a", text("=A%"), text("=a")).Bind(nil), `(unsure "the pattern of LIKE has escapes")`}, {Open("like", Text, "a", nil, text("=!")).Bind(nil), "(= text a null)"},
 		{Open("in", Text, "a", text("=$1"), text("$2")).Bind(func(int) (Value, bool) { return text("b c"), true }), `(in text a $1 "b c")`},
 	} {
 		if got := tt.c.String(); got != tt.want {

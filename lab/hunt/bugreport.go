@@ -3,10 +3,8 @@ package hunt
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/history/prose"
 	"wirecheck/lab/hunt/filing"
@@ -145,19 +143,12 @@ func (h *hunter) file(ctx context.Context, files map[string]string, small *scena
 		seen = submitted(h.Instance, small, level)
 	}
 	finding := report.Printable(*b.Finding)
-	finals := slices.DeleteFunc(small.Finals(), func(sql string) bool { return gone(sql, seen.Final) })
-	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: finals, Finding: &finding, Settings: settings}
+	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: settings}
 	files["report.md"] = bugReport(h.Instance, k, b)
 	files["reproduce.sql"] = k.Script()
 	if name, text := k.Test(); text != "" {
 		files[name] = text
 	}
-}
-
-// gone reports whether a query reads a table that the reduced case has no more.
-func gone(sql string, final []answer.Table) bool {
-	name, whole := strings.CutPrefix(sql, "SELECT * FROM ")
-	return whole && len(final) > 0 && !slices.ContainsFunc(final, func(t answer.Table) bool { return strings.EqualFold(strings.Trim(name, "`\""), t.Name) })
 }
 
 // submitted is a case that nobody executed, or that ended the server, as it was submitted.

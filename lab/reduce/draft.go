@@ -79,6 +79,18 @@ func (d *draft) everywhere(change func(string) string) {
 	}
 }
 
+// asking leaves out the final queries of tables that were there, and are no more.
+func (d draft) asking(were []naming) draft {
+	there := d.tableNames()
+	d.directives = slices.DeleteFunc(slices.Clone(d.directives), func(x scenario.Directive) bool {
+		return x.Key == "final" && slices.ContainsFunc(tokens(x.Value), func(t token) bool {
+			is := func(n naming) bool { return n.old == name(x.Value[t.from:t.to]) }
+			return slices.ContainsFunc(were, is) && !slices.ContainsFunc(there, is)
+		})
+	})
+	return d
+}
+
 // weight is how much there is to read: see weight of a statement.
 func (d *draft) weight() (sum int) {
 	for _, sql := range d.setup {

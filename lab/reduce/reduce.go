@@ -216,7 +216,7 @@ func (r *reduction) brackets() error {
 func (r *reduction) setup() error {
 	return r.without(func() int { return len(r.best.setup) }, func(d draft, gone func(int) bool) draft {
 		d.setup = left(d.setup, gone)
-		return d
+		return d.asking(r.best.tableNames())
 	})
 }
 

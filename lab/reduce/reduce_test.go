@@ -230,6 +230,20 @@ func TestReduceWrites(t *testing.T) {
 	}
 }
 
+// TestReduceFinals: the final query of a table goes with the table, also where the names stay as they are; of a table that the setup never created, it stays.
+func TestReduceFinals(t *testing.T) {
+	text := "#wirecheck: final: SELECT * FROM customers, orders\n#wirecheck: final: SELECT * FROM elsewhere" + application
+	spec, _, err := Reduce(t.Context(), parse(t, text), func(_ context.Context, s *scenario.Spec) (bool, error) {
+		return len(s.Setup) > 0 && strings.Contains(s.Setup[0].SQL, "CREATE TABLE customers"), nil
+	}, Options{Split: func(sql string) []string { return strings.Split(sql, ";") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := spec.Finals(), []string{"SELECT * FROM elsewhere", "SELECT * FROM customers"}; !slices.Equal(got, want) {
+		t.Errorf("final queries: %q, want %q", got, want)
+	}
+}
+
 // TestReduceTree: where a tree is known, tokens are not asked; what is heavier is no candidate.
 func TestReduceTree(t *testing.T) {
 	asked := map[string]int{}

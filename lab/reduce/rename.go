@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"wirecheck/lab/scenario"
 )
 
 // words are all tokens of a draft, in lower case.
@@ -145,7 +143,7 @@ var behindType = []string{"NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "KEY", 
 
 // names gives tables, columns, indexes, sessions and steps short names.
 func (r *reduction) names() error {
-	if err := r.rename(append(r.tableNames(), r.columnNames()...)); err != nil {
+	if err := r.rename(append(r.best.tableNames(), r.columnNames()...)); err != nil {
 		return err
 	}
 	d := r.best.clone()
@@ -157,13 +155,6 @@ func (r *reduction) names() error {
 		places[st.session]++
 		d.steps[i].name = fmt.Sprintf("s%d_%d", st.session+1, places[st.session])
 	}
-	created := map[string]bool{}
-	for _, n := range r.tableNames() {
-		created[n.old] = true
-	}
-	d.directives = slices.DeleteFunc(slices.Clone(d.directives), func(x scenario.Directive) bool { // final queries of tables that are gone
-		return x.Key == "final" && !slices.ContainsFunc(tokens(x.Value), func(t token) bool { return created[name(x.Value[t.from:t.to])] })
-	})
 	_, err := r.try(d)
 	return err
 }
@@ -181,8 +172,8 @@ var (
 )
 
 // tableNames are those that the setup creates: tables, views, indexes.
-func (r *reduction) tableNames() (list []naming) {
-	for _, sql := range r.best.setup {
+func (d *draft) tableNames() (list []naming) {
+	for _, sql := range d.setup {
 		if table, _ := createdColumns(sql); table != "" {
 			list = append(list, naming{table, tableNames})
 			continue

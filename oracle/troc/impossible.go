@@ -21,9 +21,10 @@ var (
 	checks = []string{"3819", "4025", "23514"}
 	types  = []string{"1264", "1406", "22001", "22003"}
 
-	// unchecked finds that rows may be there which break a constraint, by the vendor's rules (PostgreSQL manual, ALTER TABLE: NOT VALID; MariaDB manual,
+	// unchecked finds that rows may be there which break a constraint, by the vendor's rules (PostgreSQL manual, ALTER TABLE: NOT VALID, DISABLE TRIGGER; MariaDB manual,
 	// check_constraint_checks; MySQL manual, unique_checks and foreign_key_checks; TiDB documentation, Constraints), or that a table has lost one.
-	unchecked = regexp.MustCompile(`(?i)\bnot\s+(valid|enforced)\b|\bcheck_constraint_checks\b|\b(unique|foreign_key)_checks\b|\bsession_replication_role\b|\btidb_constraint_check_in_place|\bdrop\s+(primary|constraint|key|index)\b`)
+	unchecked = regexp.MustCompile(`(?i)\bnot\s+(valid|enforced)\b|\bcheck_constraint_checks\b|\b(unique|foreign_key)_checks\b|\btidb_enable_foreign_key\b|\bsession_replication_role\b|` +
+		`\bdisable\s+trigger\b|\btidb_constraint_check_in_place|\bdrop\s+(primary|foreign|constraint|key|index)\b`)
 	// exact are types of which a value's text gives the same value again, if the column can hold it: else a server that is not strict makes another of it.
 	exact = regexp.MustCompile(`(?i)^(tiny|small|medium|big|unsigned\s)*int(eger|\d|\b)|^decimal|^numeric|varchar`)
 	// approximate are types of which a value's text need not be in the type's range, or give the same value again.

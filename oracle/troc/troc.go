@@ -148,6 +148,11 @@ func (c *frame) undecidable() string {
 			return "the answers of a step of several statements cannot be told apart: " + s.Steps[i].Name
 		}
 	}
+	for i := range s.Sessions { // the stage's tables are those of the setup
+		if slices.ContainsFunc(s.Sessions[i].Setup, func(st statement.Statement) bool { return st.DDL }) {
+			return "the setup of session " + s.Sessions[i].Name + " changes definitions"
+		}
+	}
 	for i := range c.txs {
 		t := &c.txs[i]
 		if t.Outcome == history.OutcomeUnknown {

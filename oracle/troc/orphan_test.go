@@ -29,6 +29,12 @@ func TestOrphans(t *testing.T) {
 		setup { CREATE TABLE c (id INT PRIMARY KEY, up VARCHAR(9), FOREIGN KEY (up) REFERENCES p (id)) }
 		setup { INSERT INTO p VALUES ('a') }
 		`
+	const parted = `
+		setup { CREATE TABLE p (id INT PRIMARY KEY) PARTITION BY RANGE (id) }
+		setup { CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9) }
+		setup { CREATE TABLE c (id INT PRIMARY KEY, n INT, up INT, FOREIGN KEY (up) REFERENCES p (id)) }
+		setup { INSERT INTO p VALUES (1), (2) }
+		`
 	const own = `
 		setup { CREATE TABLE c (id INT PRIMARY KEY, n INT, up INT, FOREIGN KEY (up) REFERENCES c (id)) }
 		`
@@ -64,6 +70,10 @@ func TestOrphans(t *testing.T) {
 		{"an action that did not happen", "postgres mariadb mysql tidb", keyed("ON DELETE CASCADE") + change, ">1|7|2", true},
 		{"it refers to itself", "postgres mariadb mysql tidb", own + "session s step q { INSERT INTO c VALUES (1, 7, 1) } permutation q", "1|7|1", false},
 		{"its own table has none", "postgres mariadb mysql tidb", own + "session s step q { INSERT INTO c VALUES (1, 7, 1) } permutation q", "1|7|3", true},
+		{"its parent is in a partition", "postgres", parted + insert, "1|7|2", false},
+		{"no partition has its parent", "postgres", parted + insert, "1|7|3", true},
+		{"all or none may be NULL", "postgres", strings.Replace(pairs, "p (b, a)", "p (b, a) MATCH FULL", 1) + "session s step q { INSERT INTO c VALUES (1, 1, 2) } permutation q", "1|NULL|NULL", false},
+		{"a view beside its parent", "postgres mariadb mysql", numbers + "setup { CREATE VIEW w AS SELECT * FROM p WHERE id > 1 } " + insert, "1|7|1", false},
 		{"looked at when the transaction ends", "postgres", keyed("DEFERRABLE INITIALLY DEFERRED") + insert, "1|7|3", false},
 		{"put off by a step", "postgres", keyed("DEFERRABLE") + "session s step b { BEGIN } step d { SET CONSTRAINTS ALL DEFERRED } step q { INSERT INTO c VALUES (1, 7, 2) } step e { COMMIT } permutation b d q e", "1|7|3", false},
 		{"a step drops the key", "mariadb mysql tidb", keyed("") + "session s step q { INSERT INTO c VALUES (1, 7, 2) } step d { ALTER TABLE c DROP FOREIGN KEY c_ibfk_1 } permutation q", "1|7|2", false},

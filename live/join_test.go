@@ -77,6 +77,24 @@ func TestJoinForms(t *testing.T) {
 	}
 }
 
+// TestForeignKeysDeferred: where a foreign key is checked at COMMIT, a transaction that has deleted a course finds no row that joins it, whoever inserts one.
+func TestForeignKeysDeferred(t *testing.T) {
+	s := newStand(t, 2, courses[0], courses[1], strings.Replace(courses[2], "REFERENCES course", "REFERENCES course DEFERRABLE INITIALLY DEFERRED", 1), courses[3], courses[4])
+	for again, want := range map[string]string{"DELETE FROM course WHERE id = 1": "", "DELETE FROM course WHERE id = 2": "G2 write skew"} {
+		for _, q := range []string{"DELETE FROM enrollment", "DELETE FROM note"} {
+			if _, err := ask(s.direct, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := again[len(again)-1:]
+		found, r := s.play("READ COMMITTED", "1 "+again, "1 SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade = 9", "2 SELECT id FROM note WHERE stars = 5",
+			"2 INSERT INTO enrollment VALUES (10, 1, NULL, 9)", "1 INSERT INTO course VALUES ("+id+", 3)", "1 INSERT INTO note VALUES (10, 1, 5)", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s: found %q, want %q; %s", again, got, want, r.Coverage)
+		}
+	}
+}
+
 // TestForeignKeys: a foreign key says something as long as it is in force.
 func TestForeignKeys(t *testing.T) {
 	s := newStand(t, 2, courses...)

@@ -18,6 +18,8 @@ type Ask struct {
 	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
 	// Beyond holds for the rows that LIMIT does not hide, see the function of that name. Without an operator it is not known.
 	Beyond condition.Condition
+	// Alike is not certain for rows that may be among those that OFFSET leaves out, though Beyond does not hold for them.
+	Alike condition.Condition
 	// Single says that the answer has one row for all that were found (an aggregate without GROUP BY): a LIMIT hides none of them, unless it is 0.
 	Single bool
 	Around bool            // the rows are those of a query in FROM, and the answer is made of them: it does not tell whether OFFSET left out all

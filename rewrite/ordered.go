@@ -12,32 +12,46 @@ import (
 //	SELECT * FROM product WHERE active ORDER BY name, id LIMIT 20 OFFSET 40
 //
 // LIMIT hides rows, but none that stands before the last row of the answer. Hidden columns tell what orders that one. OFFSET leaves out rows in front, but shows
-// whether there is one more, or one less: the others move. Without an order, any rows are a right answer, so nothing is certain of those that are hidden.
+// whether there is one more, or one less: the others move. So a row that may be among those in front changes nothing if it moves there. Without an order, any rows are
+// a right answer, so nothing is certain of those that are hidden.
 
 // Ordered is a column that orders the rows of one table; Op is < if its values ascend, and > if they descend.
 type Ordered struct {
 	Op, Name string
 	Kind     condition.Kind
+	Required bool // NOT NULL
 }
 
 // MaxOrdered is how many columns of an order are told at most.
 const MaxOrdered = 4
 
-// Beyond is the condition that a row stands before the last one of the answer (Ask.Beyond), if list k becomes known as the values of column k. NULL tells nothing. whole says
-// that there are no other columns of which the order depends, or that these hold a whole key.
-func Beyond(columns []Ordered, whole bool) condition.Condition {
-	var before, same []condition.Condition
+// Beyond gives the condition that a row stands before the last one of the answer (Ask.Beyond), if list k becomes known as the values of column k. NULL tells nothing. whole
+// says that the columns hold a whole key, and all that there are no others. alike is not certain of rows that may be before the last one, too: OFFSET may leave them out.
+func Beyond(columns []Ordered, whole, all bool) (before, alike condition.Condition) {
+	before.Op, alike.Op = "or", "or"
+	var same []condition.Condition
 	for k, c := range columns {
-		before = append(before, condition.And(append(slices.Clone(same), condition.Last(c.Op, c.Kind, c.Name, k))...))
+		before.Args = append(before.Args, condition.And(append(slices.Clone(same), condition.Last(c.Op, c.Kind, c.Name, k))...))
+		if !c.Required {
+			alike.Args = append(alike.Args, condition.And(append(slices.Clone(same), condition.Condition{Op: "null", Column: c.Name}, condition.Unknown("rows without a value"))...))
+		}
 		same = append(same, condition.Last("=", c.Kind, c.Name, k))
 	}
-	if !whole {
-		before = append(before, condition.And(append(same, condition.Unknown("the order of rows beside the last one"))...))
+	ties := condition.And(append(same, condition.Unknown("the order of rows beside the last one"))...)
+	switch {
+	case whole:
+	case all:
+		alike.Args = append(alike.Args, ties)
+	default:
+		before.Args = append(before.Args, ties)
 	}
-	if len(before) == 1 {
-		return before[0]
+	if len(alike.Args) == 0 {
+		alike = condition.Never
 	}
-	return condition.Condition{Op: "or", Args: before}
+	if len(before.Args) == 1 {
+		before = before.Args[0]
+	}
+	return before, alike
 }
 
 // UpToKey gives the columns of an order up to those that hold a whole key, behind which no others matter. whole is false if they do not.

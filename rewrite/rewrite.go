@@ -104,7 +104,7 @@ type Plan struct {
 	// of them may be that of Lacking (MySQL family).
 	Lists int
 	// Lacking is the number, from 1, of the first of Keys hidden columns, each with the value that a row of the answer puts into a list of Asks (condition.Listed
-	// and Last), see Ask.Lacked and Beyond; 0: there is none.
+	// and Last), see Ask.Lacked and Beyond; 0: there is none. Their lists are in front of those of Lists.
 	Lacking, Keys int
 	// Hold is a query without rows, which reads the tables that foreign keys change. If it was executed in the open transaction, Cascades can be told of a
 	// statement that the server must not refuse (PostgreSQL). It is empty for others.

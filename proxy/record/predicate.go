@@ -132,6 +132,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			switch {
 			case a.Exists && !none: // others change nothing
 				a.Where = condition.Never
+			case hides && skips:
+				a.Where = condition.And(a.Where, condition.Condition{Op: "or", Args: []condition.Condition{a.Beyond, a.Alike.WithLists(r.lists)}})
 			case hides: // the rows of the answer are others, besides
 				a.Where = condition.And(a.Where, a.Beyond)
 			}

@@ -38,8 +38,8 @@ type Running struct {
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.mark = len(r.accesses)
-	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && p.Lacking == 0 && n >= 0 {
-		r.lists = rewrite.ReadLists(hidden[n:])
+	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && p.Lacking <= n {
+		r.lists = append(make([][]condition.Value, p.Keys), rewrite.ReadLists(hidden[n:])...)
 	}
 	r.lacking(p, hidden)
 	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)

@@ -13,10 +13,10 @@ import (
 
 // ordering tells what orders a query that has a LIMIT in hidden columns, and gives the condition for the rows that LIMIT does not hide; without an operator if that is not
 // certain. The query is one of one table, or of one at the left of left joins, see rewrite.Beyond.
-func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond condition.Condition) {
+func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond, alike condition.Condition) {
 	if n.Limit == nil || n.OrderBy == nil || locks || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.SelectIntoOpt != nil || n.Kind != ast.SelectStmtKindSelect ||
 		s.r.flavor == TiDB || s.session.Once || s.session.Cut || s.plan.Lists > 0 || s.aggregates(n) || len(list) == 0 || list[0].rel == nil || list[0].rel.Kind != "table" || list[0].why != "" {
-		return beyond
+		return beyond, alike
 	}
 	src := &list[0]
 	var columns []rewrite.Ordered
@@ -29,7 +29,7 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond 
 		if a == nil || typeName(a.Type) == "enum" || !kindOf(a).Orders() {
 			break
 		}
-		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a)}
+		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a), Required: a.Required}
 		if item.Desc {
 			o.Op = ">"
 		}
@@ -46,10 +46,10 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond 
 		}
 	}
 	if !tellLists(s, told) {
-		return beyond
+		return beyond, alike
 	}
 	s.plan.Lacking, s.plan.Keys = s.plan.Hidden-len(told)+1, len(told)
-	return rewrite.Beyond(columns, whole || len(columns) == len(n.OrderBy.Items))
+	return rewrite.Beyond(columns, whole, len(columns) == len(n.OrderBy.Items))
 }
 
 // leastLonger is the least length of texts that are longer than those of images (maxImage): no image is equal to what is cut there.

@@ -94,7 +94,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case n.OrderBy == nil:
 		ask.Beyond = condition.Never
 	case n == client:
-		ask.Beyond = ordering(s, n, list, ask.Current)
+		ask.Beyond, ask.Alike = ordering(s, n, list, ask.Current)
 	}
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
 }

@@ -32,7 +32,7 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
   WHERE tgrelid = c.oid AND tgisinternal AND tgfoid IN (1646, 1650, 1652)),
  'references', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(k.conkey[1], rn.nspname, r.relname, k.confkey[1]) ORDER BY k.oid)
   FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class r ON r.oid = confrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace JOIN pg_catalog.pg_operator o ON o.oid = k.conpfeqop[1]
-  WHERE conrelid = c.oid AND contype = 'f' AND convalidated AND pg_catalog.array_length(conkey, 1) = 1 AND oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND
+  WHERE conrelid = c.oid AND contype = 'f' AND convalidated AND NOT condeferrable AND pg_catalog.array_length(conkey, 1) = 1 AND oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND
    (SELECT pg_catalog.bool_and(tgenabled IN ('O', 'A')) FROM pg_catalog.pg_trigger WHERE tgconstraint = k.oid)),
  'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
@@ -47,9 +47,9 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AN
 
 // sorts tells whether a collation co has the order of the letters and digits of ASCII that English has, by its provider and locale, whose columns have other names in
 // later versions. The default one is that of the database.
-const sorts = `(SELECT pg_catalog.concat(coalesce(j.p, 'c'), coalesce(j.icu, j.locale, j.libc)) ~ '^(c(C|POSIX|C[.].*|en_[A-Z]{2}([.].*)?)|i(und|root|en([_-][A-Z]{2})?)|b.*)$' FROM
-   (SELECT pg_catalog.to_jsonb(co) ->> 'collprovider' AS p, pg_catalog.to_jsonb(co) ->> 'colliculocale' AS icu, pg_catalog.to_jsonb(co) ->> 'colllocale' AS locale, co.collcollate::pg_catalog.text AS libc WHERE co.oid <> 100
-    UNION ALL SELECT pg_catalog.to_jsonb(d) ->> 'datlocprovider', pg_catalog.to_jsonb(d) ->> 'daticulocale', pg_catalog.to_jsonb(d) ->> 'datlocale', d.datcollate::pg_catalog.text FROM pg_catalog.pg_database d
+const sorts = `(SELECT pg_catalog.concat(coalesce(j.p, 'c'), coalesce(j.icu, j.locale, j.libc), j.rules) ~ '^(c(C|POSIX|C[.].*|en_[A-Z]{2}([.].*)?)|i(und|root|en([_-][A-Z]{2})?)|b.*)$' FROM
+   (SELECT pg_catalog.to_jsonb(co) ->> 'collprovider' AS p, pg_catalog.to_jsonb(co) ->> 'colliculocale' AS icu, pg_catalog.to_jsonb(co) ->> 'colllocale' AS locale, co.collcollate::pg_catalog.text AS libc, pg_catalog.to_jsonb(co) ->> 'collicurules' AS rules WHERE co.oid <> 100
+    UNION ALL SELECT pg_catalog.to_jsonb(d) ->> 'datlocprovider', pg_catalog.to_jsonb(d) ->> 'daticulocale', pg_catalog.to_jsonb(d) ->> 'datlocale', d.datcollate::pg_catalog.text, pg_catalog.to_jsonb(d) ->> 'daticurules' FROM pg_catalog.pg_database d
      WHERE co.oid = 100 AND d.datname = pg_catalog.current_database()) j)`
 
 // functionRow makes the JSON text of the functions of all names; %s are conditions.

@@ -44,6 +44,7 @@ type joining struct {
 	exists  bool
 	blank   bool // the lists are told if there is no row, too
 	grouped bool // GROUP BY
+	any     bool // without an order, any rows are a right answer
 	// distinct says that rows which look alike are one. Then keyed are the tables of which the answer shows the primary keys, so that no new row looks like
 	// another one.
 	distinct bool
@@ -125,6 +126,7 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 	if !j.reduce(x) {
 		return nil
 	}
+	j.any = j.blank && !j.distinct && len(s.SortClause) == 0 && !x.content(s).sets
 	j.drop(x, s, s == top, one || j.grouped)
 	if j.distinct && !slices.ContainsFunc(append(slices.Clip(top.DistinctClause), s.DistinctClause...), func(n *pg.Node) bool { return n.GetNode() != nil }) {
 		j.keys(x, s, page)
@@ -211,8 +213,9 @@ func (j *joining) sort(x *planner, c *clause) bool {
 	return sure
 }
 
-// asks gives what the query asks of each table, and makes the lists that it needs.
-func (j *joining) asks(x *planner) {
+// asks gives what the query asks of each table, and makes the lists that it needs. told are the hidden columns of its order.
+func (j *joining) asks(x *planner, told []string) {
+	x.told = told
 	for i := range j.tables {
 		t := &j.tables[i]
 		if t.group < 0 {
@@ -223,7 +226,7 @@ func (j *joining) asks(x *planner) {
 			continue
 		}
 		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
-		if !j.cut(x, &ask) {
+		if !j.cut(x, t.rv, &ask) {
 			x.plan.Unread = "LIMIT hides rows"
 			return
 		}
@@ -258,11 +261,17 @@ func (j *joining) asks(x *planner) {
 	x.plan.Predicate = x.plan.Unread != "" || slices.ContainsFunc(x.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
 
-// cut notes LIMIT and OFFSET; false if they are not certain.
-func (j *joining) cut(x *planner, ask *rewrite.Ask) (ok bool) {
+// cut notes LIMIT and OFFSET, and of which rows of a table it is certain that they are not hidden; false if they are not certain.
+func (j *joining) cut(x *planner, rv *pg.RangeVar, ask *rewrite.Ask) (ok bool) {
 	ok = true
 	if j.limit != nil {
 		ask.Limit, ok = x.value(j.limit, condition.Number, "int8", ask)
+	}
+	switch {
+	case j.any:
+		ask.Beyond = condition.Never
+	case x.leads == rv:
+		ask.Beyond, ask.Alike = x.top, x.alike
 	}
 	if j.skip != nil && ok {
 		ask.Skip, ok = x.value(j.skip, condition.Number, "int8", ask)
@@ -316,7 +325,7 @@ func (j *joining) in(x *planner, v *view, p rewrite.Part, late bool) condition.C
 	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v) "+
 		"FILTER (WHERE wirecheck.v IS NOT NULL)::pg_catalog.text, '[]') END FROM (SELECT DISTINCT %s AS v FROM %s%s LIMIT %d) wirecheck) END",
 		small(all, bytes), maxListed, maxListBytes, j.column(t.Table[1], t.Column[1]), strings.Join(from, ", "), text, maxListed+1)})
-	return condition.Listed(kindOf(own), t.Column[0], len(j.lists)-1)
+	return condition.Listed(kindOf(own), t.Column[0], len(x.told)+len(j.lists)-1)
 }
 
 // maxBesideBytes is how large tables are at most of which a list is made beside the rows of an answer.

@@ -9,17 +9,14 @@ import (
 )
 
 // ordering gives the hidden columns with what orders a query that has a LIMIT, and notes which rows LIMIT does not hide; none if that is not certain. The query is one of one
-// table, or of one at the left of left joins, see rewrite.Beyond. A locking query is none: at READ COMMITTED it orders the rows before it waits for who changes
+// table, or of one at the left of left joins, or the order is that of a table of a join which is in each row of the answer, see rewrite.Beyond. A locking query is none: at READ COMMITTED it orders the rows before it waits for who changes
 // them (manual, SELECT, "The Locking Clause").
 func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
 	if s.LimitCount == nil || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || len(s.SortClause) == 0 || len(s.DistinctClause) > 0 || len(s.LockingClause) > 0 || c.sets ||
-		len(s.FromClause) != 1 || s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || x.join != nil || !x.native || len(x.inside) > 0 {
+		s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || !x.native || len(x.inside) > 0 {
 		return nil
 	}
-	rv, others := s.FromClause[0].GetRangeVar(), 0
-	if rv == nil {
-		rv, others = x.leftOf(s)
-	}
+	rv, others := x.leader(s)
 	if rv == nil || len(c.tables) != 1+others || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
 		return nil
 	}
@@ -38,9 +35,27 @@ func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
 	}
 	columns, whole := rewrite.UpToKey(columns, keyColumns(rel))
 	if len(columns) > 0 {
-		x.top = rewrite.Beyond(columns, whole || len(columns) == len(s.SortClause))
+		x.leads = rv
+		x.top, x.alike = rewrite.Beyond(columns, whole, len(columns) == len(s.SortClause))
 	}
 	return told[:len(columns)]
+}
+
+// leader gives the table whose columns may come first in the order of a query, and how many others it has; nil if that is not certain.
+func (x *planner) leader(s *pg.SelectStmt) (rv *pg.RangeVar, others int) {
+	switch {
+	case x.join != nil:
+		by := s.SortClause[0].GetSortBy().GetNode().GetColumnRef()
+		if i := x.join.tableOf(x, by); by != nil && i >= 0 && x.join.tables[i].group == 0 && x.join.blank && !x.join.distinct {
+			return x.join.tables[i].rv, len(x.join.tables) - 1
+		}
+		return nil, 0
+	case len(s.FromClause) != 1:
+		return nil, 0
+	case s.FromClause[0].GetRangeVar() != nil:
+		return s.FromClause[0].GetRangeVar(), 0
+	}
+	return x.leftOf(s)
 }
 
 // orderedColumn gives the column of a table by which rows are ordered; ok is false if that, or its order, is not certain. joined says that there are other tables.
@@ -55,7 +70,7 @@ func orderedColumn(by *pg.SortBy, list []*pg.Node, rv *pg.RangeVar, rel *rewrite
 	if a == nil || a.Type == "enum" || len(f) == 1 && renames(list, o.Name) {
 		return o, false
 	}
-	o.Kind = kindOf(a)
+	o.Kind, o.Required = kindOf(a), a.Required
 	return o, o.Kind.Orders() && (o.Kind != condition.Text || a.Sorts)
 }
 

@@ -34,6 +34,17 @@ func TestOrdering(t *testing.T) {
 		"SELECT id FROM orders LIMIT 1 FOR UPDATE":                                                     `never`,
 		"SELECT o.id FROM orders o LEFT JOIN account a ON a.id = o.account_id LIMIT 1":                 `never`,
 
+		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.note, o.id LIMIT 1":                 `(or (< text note #0) (and (= text note #0) (< number id #1)))`,
+		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.note, a.id LIMIT 1":                 `(or (< text note #0) (and (= text note #0) unsure))`,
+		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY id LIMIT 1":                           "",
+		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.id LIMIT 1 FOR UPDATE":              "",
+		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.id FETCH FIRST 1 ROW WITH TIES":     "",
+		"SELECT DISTINCT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.id LIMIT 1":                "",
+		"SELECT o.id, count(*) FROM orders o JOIN account a ON a.id = o.account_id GROUP BY o.id ORDER BY o.id LIMIT 1": "",
+		"SELECT o.id, generate_series(1, 2) FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.id LIMIT 1":  "",
+		"SELECT a.id, o.id FROM account a LEFT JOIN orders o ON a.id = o.account_id ORDER BY o.id LIMIT 1":              "",
+		"SELECT id FROM orders ORDER BY note LIMIT 1 OFFSET 1":                                                          `(< text note #0)`,
+
 		"SELECT o.id FROM orders o LEFT JOIN account a ON a.id = o.account_id ORDER BY note LIMIT 1": "",
 		"SELECT o.id FROM orders o LEFT JOIN account a ON a.id = o.account_id ORDER BY a.id LIMIT 1": "",
 		"SELECT generate_series(1, account_id) FROM orders LIMIT 1":                                  "",
@@ -44,7 +55,6 @@ func TestOrdering(t *testing.T) {
 		"SELECT id, generate_series(1, account_id) FROM orders ORDER BY id LIMIT 1":                  "",
 		"SELECT DISTINCT id FROM orders ORDER BY id LIMIT 1":                                         "",
 		"SELECT id FROM orders GROUP BY id ORDER BY id LIMIT 1":                                      "",
-		"SELECT o.id FROM orders o JOIN account a ON a.id = o.account_id ORDER BY o.id LIMIT 1":      "",
 		"SELECT id FROM orders ORDER BY id":                                                          "",
 	} {
 		p := r.Script(sql, c, postgres.Session{}).Plans[0]

@@ -24,7 +24,9 @@ type planner struct {
 	join  *joining // the query is about an inner join, for which lists are to be told
 	lists int      // hidden columns that have them
 
-	top condition.Condition // see rewrite.Ask.Beyond
+	top, alike condition.Condition // see rewrite.Ask.Beyond,
+	leads      *pg.RangeVar        // the table of which that is,
+	told       []string            // and the hidden columns that it needs
 
 	prepared bool // the text comes with a Parse message
 

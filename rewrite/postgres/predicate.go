@@ -106,7 +106,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				x.plan.Unread = "LIMIT hides rows"
 				return
 			}
-			ask.Limit, ask.Beyond = v, x.top
+			ask.Limit, ask.Beyond, ask.Alike = v, x.top, x.alike
 			one, doubt := x.aggregates(s)
 			plain := !one && doubt == "" && len(s.GroupClause) == 0 && len(s.DistinctClause) == 0
 			if ask.Single = one && doubt == "" && len(s.GroupClause) == 0; plain && len(s.SortClause) == 0 && !x.content(s).sets {

@@ -44,7 +44,7 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
 	if x.join = joinOf(x, s); x.join != nil {
-		x.join.asks(x)
+		x.join.asks(x, x.ordering(s, c))
 	}
 	switch {
 	case !x.catalog.Usable():

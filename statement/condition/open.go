@@ -218,6 +218,8 @@ func (c Condition) WithLists(lists [][]Value) Condition {
 	switch {
 	case err != nil || i >= len(lists) || lists[i] == nil:
 		return Unknown("the rows of a join were not listed")
+	case c.Reason != "in" && len(lists[i]) > 0 && lists[i][len(lists[i])-1] == nil:
+		return Unknown("the order of rows without a value")
 	case c.Reason != "in" && len(lists[i]) > 0:
 		return Compare(c.Reason, c.Kind, c.Column, lists[i][len(lists[i])-1])
 	case len(lists[i]) == 0:

@@ -128,10 +128,11 @@ func TestPingCountsWarnings(t *testing.T) {
 	}
 	q := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
 	ping, option, use := act{cmd: mysql.COM_PING}, act{cmd: mysql.COM_SET_OPTION, text: "\x00\x00"}, act{cmd: mysql.COM_INIT_DB, text: "DBNAME"}
+	statistics := act{cmd: mysql.COM_STATISTICS} // a text, which counts none
 	update := q("UPDATE t SET x = @u := (x) WHERE id < 0")
 	ways, at := allWays(t)
 	for name, acts := range map[string][]act{
-		"of an assignment":             {update, ping, option, use, {cmd: mysql.COM_STMT_CLOSE}, q("SHOW WARNINGS"), ping},
+		"of an assignment":             {update, ping, option, statistics, use, {cmd: mysql.COM_STMT_CLOSE}, q("SHOW WARNINGS"), ping},
 		"of one that failed":           {q("UPDATE t SET x = @u := 'x' WHERE id = 1"), ping},
 		"counted":                      {update, q("SELECT @@warning_count"), ping},
 		"of another statement":         {update, q("SELECT x FROM t"), ping},
@@ -140,10 +141,12 @@ func TestPingCountsWarnings(t *testing.T) {
 		"of one that cannot":           {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELEC x FROM t"}, ping},
 	} {
 		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)
-		want := at(0, baseCaps, acts)
-		for way := 1; way < len(ways); way++ {
-			if got := at(way, baseCaps, acts); !slices.Equal(want, got) {
-				t.Errorf("%s, %s:\n%s", name, ways[way].name, story(acts, want, got, true))
+		for _, caps := range []uint64{baseCaps, baseCaps | uint64(mysql.CLIENT_DEPRECATE_EOF)} {
+			want := at(0, caps, acts)
+			for way := 1; way < len(ways); way++ {
+				if got := at(way, caps, acts); !slices.Equal(want, got) {
+					t.Errorf("%s, capabilities %#x, %s:\n%s", name, caps, ways[way].name, story(acts, want, got, true))
+				}
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 	case markERR:
 		o.refusedCommand()
 	}
-	if o.warnings.parsed == 0 || f.first == markERR {
+	if o.warnings.parsed == 0 || f.first != markOK && f.first != markEOF { // that of COM_STATISTICS is a text
 		return f.first != markERR, o.pass(f)
 	}
 	b, err := o.take(f)
@@ -99,7 +99,7 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 		return false, err
 	}
 	at := 1 // of an EOF
-	if f.first == markOK {
+	if f.first == markOK || o.has(deprecateEOF) {
 		ok, err := parseOK(b)
 		if err != nil {
 			return false, err

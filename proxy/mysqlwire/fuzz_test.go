@@ -181,7 +181,7 @@ func (p *player) do(a act) string {
 	r := c.do(a.cmd, arg)
 	switch {
 	case a.cmd == mysql.COM_STATISTICS:
-		return "statistics"
+		return fmt.Sprintf("statistics: %.8s", r.last()) // how they begin: "Uptime: "
 	case a.cmd == mysql.COM_STMT_PREPARE && r.packets[0][0] == 0:
 		p.ids[a.slot] = binary.LittleEndian.Uint32(r.packets[0][1:])
 		clear(r.packets[0][1:5])

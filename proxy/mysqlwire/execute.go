@@ -115,7 +115,7 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
 	if p.params == 0 || len(b) <= at {
 		return b
 	}
-	if b[at] == 1 {
+	if b[at] != 0 { // as the servers read it
 		if len(b) >= at+1+2*p.params {
 			p.bound = append(p.bound[:0], b[at+1:at+1+2*p.params]...)
 		}

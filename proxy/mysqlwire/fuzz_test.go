@@ -137,7 +137,7 @@ func play(t *testing.T, d testserver.Database, caps uint64, acts []act) (out []s
 		}
 	}()
 	p.c.query("SELECT 1") // FOUND_ROWS() of a new connection is what the server's thread has left of the one before
-	queried := true
+	queried, prepared := true, map[int]string{}
 	for _, a := range acts {
 		if a.slot == otherClient {
 			other := dialRaw(t, d, baseCaps)
@@ -147,11 +147,18 @@ func play(t *testing.T, d testserver.Database, caps uint64, acts []act) (out []s
 			continue
 		}
 		answer := p.do(a)
-		if !queried && strings.Contains(a.text, "FOUND_ROWS()") { // what it says behind other statements than queries is documented nowhere
+		text := a.text
+		switch a.cmd {
+		case mysql.COM_STMT_PREPARE:
+			prepared[a.slot] = text
+		case mysql.COM_STMT_EXECUTE:
+			text = prepared[a.slot]
+		}
+		if !queried && strings.Contains(text, "FOUND_ROWS()") { // what it says behind other statements than queries is documented nowhere
 			answer = "FOUND_ROWS() of no query"
 		}
 		out = append(out, answer)
-		queried = a.cmd == mysql.COM_QUERY && strings.HasPrefix(a.text, "SELECT") && !strings.Contains(answer, `: "\xff`)
+		queried = (a.cmd == mysql.COM_QUERY || a.cmd == mysql.COM_STMT_EXECUTE) && strings.HasPrefix(text, "SELECT") && !strings.Contains(answer, `: "\xff`)
 	}
 	return out
 }
@@ -313,6 +320,9 @@ func TestAlikeFound(t *testing.T) {
 			"SELECT id, (SELECT a FROM t0 WHERE a > 0 ORDER BY a DESC LIMIT 1) FROM t1 WHERE id < 3"),
 		"the primary key answers for one table of a join": random("SELECT p.k, BIT_OR(q.n), MIN(p.k) FROM t2 p JOIN t2 q ON p.k = q.k GROUP BY 1", "SELECT p.w FROM t2 p LEFT JOIN t2 q ON p.g = q.k WHERE q.k < 0.1e1", "SELECT DISTINCT p.k FROM t2 p JOIN t2 q ON p.k = q.k WHERE q.k > 'a'",
 			"SELECT p.k, p.w FROM t2 p JOIN t2 q ON p.k = q.k WHERE q.k = 'a'", "SELECT q.id FROM t0 p RIGHT JOIN v0 q ON p.a = q.a WHERE p.id <=> 2", "SELECT q.id FROM t0 p RIGHT JOIN v0 q ON p.a = q.a WHERE p.id = 2"),
+		"warnings of values that are counted once": random("SELECT MAX(q.c), COUNT(DISTINCT q.id) FROM t0 q WHERE q.a>'it''s'", "SELECT COUNT(DISTINCT b), MAX(c) FROM t0 WHERE a > 'it''s'", "SELECT SUM(DISTINCT id), MAX(c) FROM t0 WHERE a > 15", "SELECT COUNT(DISTINCT id), COUNT(c) FROM t0 WHERE a > 'it''s'"),
+		"executions with another number of parameters than the statement has": append(random(), prepare("SELECT f FROM t2 WHERE n<>? INTERSECT SELECT x FROM t3 WHERE z>?"), act{cmd: mysql.COM_STMT_EXECUTE, params: []any{"a"}},
+			act{cmd: mysql.COM_STMT_EXECUTE, params: []any{"bob", nil, -1, 3, 3, "", "", "bob", 10, nil, nil, -1, 10, "1.5"}}, act{cmd: mysql.COM_STMT_EXECUTE, params: []any{1, 0}}),
 		"a table that is not read, and a subquery with a column of that name": random("SELECT CASE WHEN q.n IS NULL THEN (SELECT a FROM v0 ORDER BY 1 LIMIT 1) ELSE q.f END FROM t0 p RIGHT JOIN t2 q ON p.id = q.f ORDER BY 1",
 			"SELECT q.f, (SELECT MAX(r) FROM t1 WHERE r = a) FROM t0 p RIGHT JOIN t2 q ON p.id = q.n"),
 		"errors of a query in an INSERT":             random("REPLACE INTO t0 SELECT a, b, b, a FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 (id, a) SELECT a, b FROM v0 WHERE b BETWEEN x'41' AND 1", "SHOW WARNINGS", "INSERT INTO t0 SELECT b, b, b, b FROM t0 WHERE a > 0", "SHOW WARNINGS"),

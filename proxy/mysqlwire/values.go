@@ -70,7 +70,7 @@ func (p *prepared) values(b []byte) (list []flow.Param) {
 		return nil
 	}
 	nulls, rest := b[fixed:at], b[at+1:]
-	if b[at] == 1 {
+	if b[at] != 0 {
 		if len(rest) < 2*p.params {
 			return nil
 		}

@@ -24,8 +24,8 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return ""
 	case locking && (s.covered(n, all, list, src) || s.r.flavor == MySQL && s.keyCovered(n, all, list, src) && !s.ordersByKey(n, list, src)): // the status flag
 		return "a locking read that an index covers"
-	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
-		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
+	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && (s.keyCovered(n, all, list, src) || all.distinct && !quietly{s: s, list: list}.condition(n.Where)):
+		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none; to try it, conditions are evaluated, which may warn
 	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || s.keyMatters(n, all, list, src))):
 		return ""
 	case (n.GroupBy != nil || all.distinct) && len(list) == 1 && all.plain == 0:

@@ -509,6 +509,8 @@ var inserts = []form{
 	{"INSERT INTO item (account_id, name) SELECT DISTINCT 7, name FROM item", approx, 0},
 	{"INSERT INTO item (account_id, name) SELECT 7, name FROM item GROUP BY name", approx, 0},
 	{"INSERT INTO bare SELECT * FROM bare", approx, 0},
+	{"INSERT INTO bare SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 8)", approx, -1},
+	{"INSERT INTO bare VALUES (LAST_INSERT_ID(), 'x')", exact, 0},
 	{"INSERT INTO account SET balance = (SELECT MAX(id) FROM busy), owner = 'x', id = DEFAULT", approx, 0}, {"INSERT INTO account SET balance = (SELECT MAX(id) FROM item), owner = 'x', id = DEFAULT", approx, 0},
 	{"INSERT INTO bare (a) SELECT 1", exact, 0},
 	{"INSERT INTO bare (a, b) SELECT 8, 'once' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM bare b WHERE b.a = 8)", approx, -1},

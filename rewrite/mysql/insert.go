@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -130,11 +131,11 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT that gives generated columns values")
 		return -1
 	}
-	if s.r.flavor == MariaDB && walk(n).setVar { // with a list of columns those behind the first error are evaluated, too
-		s.opaque("an INSERT without a list of columns that assigns variables")
+	if s.r.flavor == MariaDB && leavesTraces(n) { // with a list of columns those behind the first error are evaluated, too
+		s.opaque("an INSERT without a list of columns that assigns variables, or whose functions do")
 		return -1
 	}
-	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select) { // the list that shows several errors shows those of its rows, too
+	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select, nil) { // the list that shows several errors shows those of its rows, too
 		s.opaque("an INSERT without a list of columns whose query may find errors")
 		return -1
 	}
@@ -149,15 +150,61 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 	return i
 }
 
-// quietQuery reports whether a query certainly finds no error before it has a row.
-func quietQuery(s *planner, n ast.ResultSetNode) bool {
+// leavesTraces reports whether an expression within n, once it is evaluated, changes what other statements find, whatever becomes of its own one.
+func leavesTraces(n ast.Node) (found bool) {
+	visit(n, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.VariableExpr:
+			found = found || n.Value != nil
+		case *ast.FuncCallExpr:
+			switch n.FnName.L {
+			case "last_insert_id":
+				found = found || len(n.Args) > 0
+			case "nextval", "setval", "get_lock", "release_lock", "release_all_locks":
+				found = true
+			}
+		}
+	})
+	return found
+}
+
+// quietQuery reports whether a query certainly finds no error before it has a row. It may have subqueries that ask whether there are rows, or how many. outer are
+// the tables around it.
+func quietQuery(s *planner, n ast.ResultSetNode, outer []source) bool {
 	q, ok := n.(*ast.SelectStmt)
-	if !ok || q.Having != nil || walk(q).queries != 1 {
+	if !ok || q.With != nil || q.Having != nil || walk(q.Fields).queries > 0 {
 		return false
 	}
 	list, ok := s.sources(refsOf(q), nil)
-	own := quietly{s: s, list: list}
-	return ok && !slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.rel.Kind == "view" }) && own.condition(q.Where) && (q.From == nil || own.joins(q.From.TableRefs))
+	own := quietly{s: s, list: slices.Concat(list, outer)}
+	return ok && !slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.rel.Kind == "view" }) && own.asks(q.Where) && (q.From == nil || own.joins(q.From.TableRefs))
+}
+
+// asks is condition for one that may ask subqueries whether there are rows, or how many.
+func (q quietly) asks(e ast.ExprNode) bool {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return q.asks(e.Expr)
+	case *ast.UnaryOperationExpr:
+		return (e.Op == opcode.Not || e.Op == opcode.Not2) && q.asks(e.V)
+	case *ast.ExistsSubqueryExpr:
+		sub := selectIn(e.Sel)
+		return sub != nil && sub.GroupBy == nil && sub.OrderBy == nil && !q.s.aggregates(sub) && quietQuery(q.s, sub, q.list)
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicAnd || e.Op == opcode.LogicOr {
+			return q.asks(e.L) && q.asks(e.R)
+		}
+		if sub := selectIn(e.L); sub != nil && len(sub.Fields.Fields) == 1 && sub.GroupBy == nil {
+			count, ok := sub.Fields.Fields[0].Expr.(*ast.AggregateFuncExpr)
+			if !ok || !strings.EqualFold(count.F, "count") || sub.OrderBy != nil {
+				return false
+			}
+			_, value := count.Args[0].(ast.ValueExpr) // COUNT(*)
+			_, column := count.Args[0].(*ast.ColumnNameExpr)
+			return (value || column) && q.kind(e.R) == kindNumber && quietQuery(q.s, sub, q.list)
+		}
+	}
+	return q.condition(e)
 }
 
 // fillsGenerated reports whether an INSERT without a list of columns has more than DEFAULT for a generated one.

@@ -77,6 +77,57 @@ func TestCursors(t *testing.T) {
 	})
 }
 
+// TestCursorsOfOtherTables updates and deletes the current rows of cursors over views, inheritance, partitions and triggers, and behind other transactions.
+func TestCursorsOfOtherTables(t *testing.T) {
+	const (
+		one, begin = "Q FETCH 1 FROM c", "Q BEGIN ISOLATION LEVEL REPEATABLE READ"
+		two        = "2Q UPDATE t SET v = v + 1 WHERE k = 1"
+		update     = "Q UPDATE t SET v = 9 WHERE CURRENT OF c RETURNING v"
+		declare    = "Q DECLARE c CURSOR FOR SELECT k, v FROM t"
+	)
+	playBeside(t, []string{
+		"CREATE TABLE t (k int PRIMARY KEY, v int)", "CREATE VIEW w AS SELECT k, v FROM t",
+		"CREATE TABLE parent (k int PRIMARY KEY, v int)", "CREATE TABLE child () INHERITS (parent)",
+		"CREATE TABLE parts (k int PRIMARY KEY, v int) PARTITION BY RANGE (k)", "CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (2)", "CREATE TABLE parts2 PARTITION OF parts FOR VALUES FROM (2) TO (9)",
+		"CREATE TABLE fired (k int PRIMARY KEY, v int)",
+		"CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.v < 0 THEN RETURN NULL; END IF; NEW.v := NEW.v + 100; RETURN NEW; END'",
+		"CREATE TRIGGER fires BEFORE UPDATE ON fired FOR EACH ROW EXECUTE FUNCTION fire()",
+	}, "TRUNCATE t, parent, child, parts, fired; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (1, 1), (2, 2); INSERT INTO parts VALUES (1, 1), (2, 2); INSERT INTO fired VALUES (1, 1), (2, 2)", []fetched{
+		{"a view", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM w", one, "Q UPDATE t SET v = 9 WHERE CURRENT OF c", "Q SAVEPOINT a", "Q UPDATE w SET v = 9 WHERE CURRENT OF c", "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 opaque; 2 opaque; 3 exact 1; 5 error"},
+		{"a parent", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM parent", one, one, "Q UPDATE parent SET v = 9 WHERE CURRENT OF c RETURNING k, v", one, "Q DELETE FROM parent WHERE CURRENT OF c RETURNING k, v", "Q SAVEPOINT a", "Q UPDATE ONLY parent SET v = 9 WHERE CURRENT OF c RETURNING k, v", "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 opaque; 2 opaque; 3 opaque; 4 opaque; 5 opaque; 6 opaque; 8 opaque"},
+		{"a parent alone", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM ONLY parent", one, "Q UPDATE ONLY parent SET v = 9 WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 opaque; 2 opaque; 3 opaque"},
+		{"a child", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM parent", one, one, "Q UPDATE child SET v = 9 WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 opaque; 2 opaque; 3 opaque; 4 opaque"},
+		{"partitions", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM parts", one, "Q UPDATE parts SET v = 9 WHERE CURRENT OF c RETURNING k, v", one, "Q DELETE FROM parts WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 exact 1; 1 exact 2; 3 exact 2"},
+		{"a partition", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM parts", one, "Q UPDATE parts1 SET v = 9 WHERE CURRENT OF c RETURNING k, v", one, "Q UPDATE parts1 SET v = 9 WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 exact 1; 1 exact 2; 3 exact"},
+		{"moved", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM parts", one, "Q UPDATE parts SET k = 5 WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 opaque"},
+		{"a trigger", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k, v FROM fired FOR UPDATE", one, "Q UPDATE fired SET v = 9 WHERE CURRENT OF c RETURNING k, v", one, "Q UPDATE fired SET v = -1 WHERE CURRENT OF c RETURNING k, v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 approximate 1; 1 exact 2; 3 approximate"},
+		{"deleted by another", []string{"Q BEGIN", declare, one, "2Q DELETE FROM t WHERE k = 1", update, "Q COMMIT"}, "1 exact; 1 exact 1; 1 exact 1; 2 exact"},
+		{"updated twice by another", []string{"Q BEGIN", declare, one, two, two, update, "Q COMMIT"}, "1 exact; 1 exact 1; 2 exact 1"},
+		{"updated by another, one snapshot", []string{begin, declare, one, two, update, "Q ROLLBACK"}, "1 exact; 1 exact 1; 2 error"},
+		{"deleted by another, one snapshot", []string{begin, declare, one, "2Q DELETE FROM t WHERE k = 1", "Q DELETE FROM t WHERE CURRENT OF c", "Q ROLLBACK"},
+			"1 exact; 1 exact 1; 1 exact 1; 2 error"},
+		{"updated by itself", []string{"Q BEGIN", declare, one, "Q UPDATE t SET v = 5 WHERE k = 1", update, update, "Q DELETE FROM t WHERE CURRENT OF c", update, "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 exact 1; 3 exact 1; 4 exact 1; 5 exact 1; 6 exact"},
+		{"locked", []string{"Q BEGIN", declare + " FOR UPDATE", one, update, update, "Q COMMIT"}, "1 exact; 1 exact 1; 2 exact 1; 3 exact 1"},
+		{"its key changed", []string{"Q BEGIN", declare, one, "Q UPDATE t SET k = 7 WHERE CURRENT OF c RETURNING k", "Q UPDATE t SET v = k WHERE CURRENT OF c RETURNING v", "Q COMMIT"},
+			"1 exact; 1 exact 1; 2 approximate 7; 3 exact 7"},
+		{"before the first row, and behind the last", []string{"Q BEGIN", declare, "Q SAVEPOINT a", update, "Q ROLLBACK TO a", "Q FETCH ALL FROM c", "Q SAVEPOINT a", update, "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 exact; 3 error; 1 exact 1 2 3; 6 error"},
+		{"another table's cursor", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k FROM fired", one, "Q SAVEPOINT a", update, "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 opaque; 2 opaque; 4 error"},
+		{"a join, and a sort", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT t.k FROM t JOIN fired f ON f.k = t.k", one, "Q UPDATE t SET v = 9 WHERE CURRENT OF c RETURNING t.k", "Q DECLARE d CURSOR FOR SELECT k FROM t ORDER BY v + 1", "Q FETCH 1 FROM d", "Q SAVEPOINT a", "Q UPDATE t SET v = 9 WHERE CURRENT OF d", "Q ROLLBACK TO a", "Q COMMIT"},
+			"1 exact; 1 exact 1 1; 2 error; 3 error; 4 error; 5 error; 6 error; 7 error"},
+	})
+}
+
 // fetched is a session that fetches in parts.
 type fetched struct {
 	name  string

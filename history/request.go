@@ -38,7 +38,7 @@ type Derived struct {
 	Version string `json:"version"`
 	Read    string `json:"read,omitempty"` // the value
 	// Kind is copy, plus, prefix or suffix, and Constant what was added. It is asked if the two values show no relation, and the read asked for the
-	// row by this column (WHERE owner IS NULL). An empty Kind says that there is neither.
+	// row by this column (WHERE owner IS NULL); current if the server computes the value from the current one. An empty Kind says that there is neither.
 	Kind     string `json:"kind,omitempty"`
 	Constant string `json:"constant,omitempty"`
 }

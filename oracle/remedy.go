@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/product"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -51,12 +52,18 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 // holds reports whether a remedy helps at the finding's level, against what its transactions did.
 func holds(kind anomaly.Remedy, p *product.Product, f *Finding) bool {
 	switch kind {
-	case anomaly.RemedyAtomic: // no UPDATE computes that a row is gone, or a text
+	case anomaly.RemedyAtomic: // no UPDATE computes that a row is gone, a text, a truth value or NULL
 		write := f.write()
+		if f.computes(write, p) {
+			return false
+		}
 		if tokens := significant(write, p); len(tokens) > 0 && tokens[0].Is("delete") {
 			return false
 		}
 		u, _ := oneColumn(write, p)
+		if hasAny([]lex.Token{u.value}, "true", "false", "null") {
+			return false
+		}
 		_, err := strconv.ParseFloat(strings.Trim(u.value.Text, "'"), 64)
 		return u.value.Kind != lex.String || err == nil
 	case anomaly.RemedyOneRead: // one statement reads what others have not committed, row by row
@@ -88,6 +95,9 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.example("let one UPDATE compute the new value from the row", "SET n = n + 1", f.computing(write, p))
 	case anomaly.RemedyCheck:
 		r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
+		if f.computes(write, p) {
+			r.example("check in the WHERE what you had checked before", "AND n >= ?", "")
+		}
 		r.Cost = "if no row changes, read again"
 	case anomaly.RemedyLock:
 		text := "lock the rows that you read"
@@ -229,6 +239,11 @@ func (f *Finding) OnlyReads() bool {
 func (f *Finding) plainRead(txn, n int) bool {
 	tokens := significant(f.sql(txn, n), product.Of(f.Transactions[txn].Engine))
 	return len(tokens) > 0 && tokens[0].Is("select") && !hasAny(tokens, "for", "lock", "into", "with", "update", "insert", "delete")
+}
+
+// computes reports whether the UPDATE of a possible finding computes a column from its current value: then only a check of the application may be stale.
+func (f *Finding) computes(sql string, p *product.Product) bool {
+	return f.Kind == KindUnknown && len(flow.Relative(sql, lex.Of(p.Dialect))) > 0
 }
 
 // computing is an UPDATE of one column that gets a number, or a parameter, as one that computes it from the row.

@@ -130,6 +130,9 @@ func (t *teller) sentence() string {
 				}
 			}
 		}
+		if f.Kind == oracle.KindUnknown {
+			return fmt.Sprintf("%s %s of %s may rest on what was read before %s changed it", t.whose(a), verb, t.row(first), t.who(b))
+		}
 		return fmt.Sprintf("%s %s of %s overwrote a change by %s that it had not seen", t.whose(a), verb, t.row(first), t.who(b))
 	case anomaly.ReadSkew, anomaly.Vanishes:
 		return fmt.Sprintf("%s read rows from before and from after %s commit", t.who(a), t.whose(f.Edges[len(f.Edges)-1].From))
@@ -219,10 +222,13 @@ func (t *teller) effect() string {
 	a, b := f.Edges[0].From, f.Edges[0].To
 	switch f.Name {
 	case anomaly.LostUpdate, anomaly.LostBetween:
+		a, b = t.overwriter()
+		if f.Kind == oracle.KindUnknown {
+			return fmt.Sprintf("If it does, %s did not take %s change into account.", t.who(a), t.whose(b))
+		}
 		if lost := t.lost(); lost != "" {
 			return lost
 		}
-		a, b = t.overwriter()
 		of := ""
 		for i := range f.Edges {
 			if list := f.Edges[i].Columns; len(list) > 0 && f.Edges[i].To == a {

@@ -26,6 +26,9 @@ import (
 // A value depends on the read, too, if R asked for the row by the column (WHERE owner IS NULL) and then gave it another value: R claimed the row. That
 // is certain if n gave the column a value for which R had not asked, and no version in between may have taken it back. If the value shows no relation to the one that was read, or it is not known what n changed, the finding is
 // only possible: it is counted, and reported if Options.Possible says so.
+//
+// So it is where the server computed the value from the current one (SET stock = stock - 2) and the condition does not name the column. No update is lost.
+// But R may have gone on because of what it had read (if stock >= 2), and no statement shows whether it did.
 
 // requests are those whose transactions are kept.
 type requests struct {
@@ -245,6 +248,9 @@ func (q *requests) judgeClaim(k claim, r reader, n *version) {
 // asked is flow.Asked, the kind of a claim of which only the question tells that it depends on what was read.
 const asked = string(flow.Asked)
 
+// current is flow.Current, the kind of a claim whose value does not come from what was read, while the decision to write may.
+const current = string(flow.Current)
+
 // claims reports whether the writer of n certainly gave the claim's column another value, which the versions up to w left alone.
 func (n *version) claims(k *claim, w *version) bool {
 	o, known := n.assigned(k)
@@ -313,7 +319,7 @@ func (t *txn) lockedBefore(stmt int32, row history.Row) bool {
 }
 
 // lost reports whether the claim's statement overwrites what version n changed without having checked it. It is not sure if what n changed is not
-// known, or the value that was written shows no relation to the one that was read.
+// known, or the value that was written shows no relation to the one that was read, or the server computed it.
 func (k *claim) lost(n *version) (lost, sure bool) {
 	change, known := n.changed(k.Row)
 	if !known {
@@ -327,7 +333,7 @@ func (k *claim) lost(n *version) (lost, sure bool) {
 			return false, true
 		}
 	}
-	return true, k.Kind != ""
+	return true, k.Kind != "" && k.Kind != current
 }
 
 // changed tells which columns of the row the writer of n gave another value than the one that is asked for. It is not known if one of the writer's
@@ -386,6 +392,7 @@ func (q *requests) reportLost(k claim, r reader, n, w *version, possible bool) {
 	last.Text = fmt.Sprintf("%s and %s are one request (%s), and %s", f.Transactions[0].Label, f.Transactions[2].Label, k.t.request.name, k.says(f))
 	if possible {
 		f.Kind = oracle.KindUnknown
+		f.Remedies = oracle.Remedies(ts[0].product(), f)
 	}
 	publish(q.c, f)
 }
@@ -406,6 +413,8 @@ func (k *claim) says(f *oracle.Finding) string {
 	switch k.Kind {
 	case asked:
 		what += ", by which it had asked for the row"
+	case current:
+		what = fmt.Sprintf("%s let the server compute %s after %s had read %s; whether it went on because of that is not known", wrote, k.Column, read, k.Read)
 	case "":
 		what += "; whether the one depends on the other is not known"
 	}

@@ -49,6 +49,12 @@ func TestRequests(t *testing.T) {
 		{"the other write is the request's own", "s1 A r x@0; s2 A w x 0>1 set stock=7; s1 A w x 1>2" + fromT1, ""},
 		{"the value does not come from the read", reads + "s2 B w x 0>1 set stock=99; s1 A w x 1>2 set stock=99", ""},
 		{"the request computes in the server", reads + "s2 B inc x 0>1 computed stock; s1 A inc x 1>2 computed stock", ""},
+		{"a check that may be stale", reads + "s2 B inc x 0>1 computed stock derived stock:x@0:2.1:current::3; s1 A inc x 1>2 computed stock derived stock:x@0:1.1:current::3", "unknown: " + lost + "[1 3 4]"},
+		{"a check that may be stale, one after the other", "s2 B r x@0; s2 B inc x 0>1 computed stock derived stock:x@0:1.1:current::3; s1 A r x@1; s1 A inc x 1>2 computed stock derived stock:x@1:3.1:current::1", ""},
+		{"a check that may be stale, of another column", "s1 A r x@0; s2 B w x 0>1 set name=new; s1 A inc x 1>2 computed stock derived stock:x@0:1.1:current::3", ""},
+		{"a check that may be stale, with a version column", "s1 A r x@0; s2 B inc x 0>1 computed stock set version=2; s1 A inc x 1>2 computed stock equal version=1 derived stock:x@0:1.1:current::3", ""},
+		{"a check that may be stale, in the same transaction", "s1 t1 begin; t1 lock x@0 request A; t1 inc x 0>1 request A computed stock derived stock:x@0:1.1:current::3; t1 commit; s2 B inc x 1>2 computed stock", ""},
+		{"a check that may be stale, and the other one's own", "s1 A r x@0; s2 A inc x 0>1 computed stock; s1 A inc x 1>2 computed stock derived stock:x@0:1.1:current::3", ""},
 		{"another column", "s1 A r x@0; s2 B w x 0>1 set name=new; s1 A w x 1>2" + fromT1, ""},
 		{"another row", "s1 A r x@0; s2 B w y 0>1 set stock=7; s1 A w x 0>1" + fromT1, ""},
 		{"all columns written back", reads + "s2 B w x 0>1 set name=a set stock=99 derived name:x@0:2.1:copy::a derived stock:x@0:2.1:plus:-1:100; " +

@@ -247,8 +247,8 @@ func selectedConstants(sql string, d lex.Dialect) (n int) {
 }
 
 // derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
-// overwrites. Which rows it really writes may become known later (MySQL family). mu is held.
-func (rs *Requests) derive(known *reads, ev *history.Event, table string, by load) (list []history.Derived) {
+// overwrites. Which rows it really writes may become known later (MySQL family). own are the columns that it computes from their own values. mu is held.
+func (rs *Requests) derive(known *reads, ev *history.Event, table string, own []string, by load) (list []history.Derived) {
 	for row, values := range known.rows {
 		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
 			continue
@@ -257,7 +257,13 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, by loa
 		renewed := renews(values, ev.Operands)
 		for _, o := range ev.Operands {
 			v, ok := values[o.Column]
-			if !ok || !o.Role.Assigns() || o.Role == history.RoleComputed {
+			if !ok || !o.Role.Assigns() {
+				continue
+			}
+			if o.Role == history.RoleComputed {
+				if slices.Contains(own, o.Column) && v.counts() && !compares(ev.Operands, o.Column) && len(list) < maxCells {
+					list = append(list, v.derived(row, o, flow.Current))
+				}
 				continue
 			}
 			if !v.unread && len(list) < maxCells {
@@ -282,10 +288,20 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, by loa
 // derived says that what the operand is set to comes from v.
 func (v *value) derived(row history.Row, o history.Operand, kind flow.Kind) history.Derived {
 	d := history.Derived{Column: o.Column, Row: row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text, Kind: string(kind)}
-	if kind != "" && kind != flow.Asked {
+	if kind != "" && kind != flow.Asked && kind != flow.Current {
 		_, d.Constant, _ = flow.Relate(v.text, o.Value)
 	}
 	return d
+}
+
+// counts reports whether v is a number that an application may have checked before it lets the server compute another one: no reading of a clock.
+func (v *value) counts() bool {
+	return !v.unread && !v.doubtful && flow.IsNumber(v.text) && !flow.IsClock(v.text)
+}
+
+// compares reports whether the condition of a statement names a column.
+func compares(operands []history.Operand, column string) bool {
+	return slices.ContainsFunc(operands, func(o history.Operand) bool { return o.Column == column && !o.Role.Assigns() })
 }
 
 // relates is how what the operand is set to comes from v; empty if that is not known. told says that it is a number that may come from elsewhere.

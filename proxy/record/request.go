@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,7 +227,11 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
 			load = t.load
 		}
-		ev.Derived = rs.derive(known, ev, o.table, load)
+		var own []string
+		if slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleComputed }) {
+			own = flow.Relative(r.ticket.plan.Text, t.dialect)
+		}
+		ev.Derived = rs.derive(known, ev, o.table, own, load)
 	case ev.Verb == "select" && flow.Loads(r.ticket.plan.Text, t.dialect):
 		t.load.session = t.session
 		load = t.load

@@ -360,6 +360,32 @@ func TestDerived(t *testing.T) {
 		{"computed", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by current"},
+		{"computed, checked by the statement", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = n - 1 WHERE id = 1 AND n >= 1"+a, "1@v2")
+		}, ""},
+		{"computed, and not from itself", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = NULL WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"computed, and never read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 m=10")
+			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"computed, twice", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v2")
+			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v3")
+		}, ""},
+		{"computed, from a text", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=abc")
+			return s.run("UPDATE t SET n = n || 'd' WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"computed, an expression of the row in between", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT id, n - 1 FROM t WHERE id = 1"+a, "1@v2 id=1 .=8")
+			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v3")
 		}, ""},
 		{"a clock", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 n=1763800000")

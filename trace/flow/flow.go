@@ -19,6 +19,8 @@ const (
 	Suffix Kind = "suffix" // and at its end
 	// Asked: the values show no relation, but the row was asked for by the value that was read.
 	Asked Kind = "asked"
+	// Current: the server computes the value from the current one, and only a check of the application may rest on the value that was read.
+	Current Kind = "current"
 )
 
 // Same reports whether two texts may be the same value: 1 and 1.00, t and true.

@@ -58,6 +58,20 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// TestRelative: a column that is computed from itself, and near misses.
+func TestRelative(t *testing.T) {
+	for sql, want := range map[string]string{
+		"UPDATE t SET n = n - 1, m = GREATEST(t.m + 2, 0), at = now() WHERE id = 1": "n m",
+		`UPDATE "t" SET "n" = "t"."n" - $1 WHERE id = 1`:                            "n",
+		"UPDATE t SET n = NULL, m = n, o = 5, p = (p)":                              "p",
+		"UPDATE t SET n = 5 * m":                                                    "", "SELECT n - 1 FROM t": "", "UPDATE t, u SET n = n - 1": "",
+	} {
+		if got := strings.Join(Relative(sql, lex.PostgreSQL), " "); got != want {
+			t.Errorf("%s: got %q, want %q", sql, got, want)
+		}
+	}
+}
+
 func FuzzUpdate(f *testing.F) {
 	f.Add("UPDATE t SET n = -5, a.b = $1 WHERE (x = 'y') AND n < 3 RETURNING *")
 	f.Fuzz(func(t *testing.T, sql string) {

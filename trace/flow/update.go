@@ -14,6 +14,17 @@ const maxOperands = 200
 // Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. The list is nil for any
 // other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
 func Update(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand) {
+	table, list, _ = readUpdate(sql, d, params)
+	return table, list
+}
+
+// Relative tells which columns an UPDATE computes from their own current values, as SET n = n - 1 does.
+func Relative(sql string, d lex.Dialect) []string {
+	_, _, own := readUpdate(sql, d, nil)
+	return own
+}
+
+func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand, own []string) {
 	u := update{dialect: d}
 	for t := range lex.Tokens(sql, d) {
 		if t.Kind != lex.Space && t.Kind != lex.Comment {
@@ -21,7 +32,7 @@ func Update(sql string, d lex.Dialect, params []Param) (table string, list []his
 		}
 	}
 	if len(u.tokens) == 0 || !u.tokens[0].Is("update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
-		return "", nil
+		return "", nil, nil
 	}
 	for _, l := range Literals(sql, d, params...) {
 		if l.Column != "" {
@@ -30,17 +41,17 @@ func Update(sql string, d lex.Dialect, params []Param) (table string, list []his
 	}
 	set := slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
 	if set < 0 || slices.ContainsFunc(u.tokens[:set], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
-		return "", nil
+		return "", nil, nil
 	}
 	where, ok := u.assignments(set + 1)
 	if !ok || len(u.list) > maxOperands {
-		return "", nil
+		return "", nil, nil
 	}
 	u.conditions(where)
 	if len(u.list) > maxOperands {
-		return "", nil
+		return "", nil, nil
 	}
-	return u.table(set), u.list
+	return u.table(set), u.list, u.own
 }
 
 // update is an UPDATE that is taken apart.
@@ -49,6 +60,7 @@ type update struct {
 	tokens   []lex.Token
 	literals []Literal // with their columns
 	list     []history.Operand
+	own      []string // columns that are computed from their own values
 }
 
 // table is the name in front of SET, which is at a place, without schema and alias.
@@ -121,6 +133,9 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			o.Role = history.RoleSet
 		case own || !values:
 			o.Role = history.RoleComputed
+		}
+		if own && !ok {
+			u.own = append(u.own, name)
 		}
 		u.list = append(u.list, o)
 		if i < len(u.tokens) && u.tokens[i].Text == "," {

@@ -76,11 +76,15 @@ func TestStageAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			list, known, err := schedule.References(t.Context(), s, product.Of(name))
-			for i := range list {
-				slices.Sort(list[i].Columns)
+			for i := range list { // each column with the one that refers to it
+				for k, from := range list[i].From {
+					list[i].From[k] = from + " to " + list[i].Columns[k]
+				}
+				slices.Sort(list[i].From)
+				list[i].Columns = nil
 			}
 			slices.SortFunc(list, func(a, b schedule.Reference) int { return strings.Compare(a.Child, b.Child) })
-			want := []schedule.Reference{{Child: "t", Parent: "t", Columns: []string{"a"}}, {Child: "u", Parent: "t", Columns: []string{"a", "b"}}}
+			want := []schedule.Reference{{Child: "t", Parent: "t", From: []string{"b to a"}}, {Child: "u", Parent: "t", From: []string{"a to a", "c to b"}}}
 			if err != nil || !known || !cmp.Equal(list, want) {
 				t.Errorf("foreign keys %v, known %v, error %v", list, known, err)
 			}

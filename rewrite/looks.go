@@ -67,7 +67,7 @@ func (r *Relation) refutable(c *condition.Condition) bool {
 	case "and", "or": // BETWEEN, say
 		n := condition.Condition{Op: opposite[c.Op]}
 		for _, a := range c.Args {
-			n.Args = append(n.Args, condition.Condition{Op: "not", Args: []condition.Condition{a}})
+			n.Args = append(n.Args, condition.Not(a))
 		}
 		return r.possible(&n)
 	case "=", "in", "alike", "prefix", "modulo":

@@ -6,6 +6,11 @@ type Tie struct {
 	Column [2]string
 }
 
+// Mirrored is the same condition with its sides exchanged.
+func (t Tie) Mirrored() Tie {
+	return Tie{[2]int{t.Table[1], t.Table[0]}, [2]string{t.Column[1], t.Column[0]}}
+}
+
 // Part is what the other tables of a join fall into without one of them. Tie is the only one between the two, the one table at its first side; nil if there
 // are several, or none.
 type Part struct {
@@ -40,7 +45,7 @@ func Parts(n, i int, ties []Tie) (parts []Part) {
 		count := 0
 		for _, t := range ties {
 			if t.Table[1] == i {
-				t = Tie{[2]int{t.Table[1], t.Table[0]}, [2]string{t.Column[1], t.Column[0]}}
+				t = t.Mirrored()
 			}
 			if t.Table[0] == i && first[t.Table[1]] == p {
 				part.Tie, count = &t, count+1

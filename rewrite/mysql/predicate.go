@@ -365,7 +365,7 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 			if null, ok := unwrapped(e.V).(*ast.IsNullExpr); ok {
 				return a.null(null.Expr, !null.Not)
 			}
-			return not(a.condition(e.V))
+			return condition.Not(a.condition(e.V))
 		}
 	case *ast.IsNullExpr:
 		return a.null(e.Expr, e.Not)
@@ -420,13 +420,9 @@ func isZero(op, column string) condition.Condition {
 	return condition.Open(op, condition.Number, column, text("=0"))
 }
 
-func not(c condition.Condition) condition.Condition {
-	return condition.Condition{Op: "not", Args: []condition.Condition{c}}
-}
-
 func negated(is bool, c condition.Condition) condition.Condition {
 	if is {
-		return not(c)
+		return condition.Not(c)
 	}
 	return c
 }
@@ -481,7 +477,7 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 	}
 	switch {
 	case of.reads != of.kind && op == "<>":
-		return not(condition.Open("day=", of.kind, of.name, values...))
+		return condition.Not(condition.Open("day=", of.kind, of.name, values...))
 	case of.reads != of.kind:
 		return condition.Open("day"+op, of.kind, of.name, values...)
 	case of.term != nil:

@@ -195,10 +195,6 @@ func (j *joining) refers(t rewrite.Tie) bool {
 	return j.tables[t.Table[0]].rel.Refers(t.Column[0], j.tables[t.Table[1]].rel, t.Column[1])
 }
 
-func mirroredTie(t rewrite.Tie) rewrite.Tie {
-	return rewrite.Tie{Table: [2]int{t.Table[1], t.Table[0]}, Column: [2]string{t.Column[1], t.Column[0]}}
-}
-
 func (j *joining) required(table int, column string) bool {
 	a := j.tables[table].rel.Attribute(column)
 	return a != nil && a.Required
@@ -227,14 +223,14 @@ func (j *joining) assured(v *view, p rewrite.Part) (moved []*pg.Node, c conditio
 		}
 		for _, o := range v.ties {
 			if o.Table[1] == to {
-				o = mirroredTie(o)
+				o = o.Mirrored()
 			}
-			if o.Table[0] == to && !used[mirroredTie(o)] {
+			if o.Table[0] == to && !used[o.Mirrored()] {
 				next = append(next, o)
 			}
 		}
 	}
-	c = condition.Condition{Op: "not", Args: []condition.Condition{{Op: "null", Column: p.Tie.Column[0]}}}
+	c = condition.Not(condition.Condition{Op: "null", Column: p.Tie.Column[0]})
 	if j.required(v.table, p.Tie.Column[0]) {
 		c = condition.Always
 	}
@@ -278,7 +274,7 @@ func (j *joining) steady(v *view) bool {
 		switch {
 		case p.Tie == nil || v.other:
 			return false
-		case j.refers(mirroredTie(*p.Tie)) && (key == "" || key == p.Tie.Column[0]):
+		case j.refers(p.Tie.Mirrored()) && (key == "" || key == p.Tie.Column[0]):
 			key = p.Tie.Column[0]
 		default:
 			if moved, _, ok := j.assured(v, p); !ok || len(moved) > 0 || !j.required(v.table, p.Tie.Column[0]) {

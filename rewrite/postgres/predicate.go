@@ -310,7 +310,7 @@ func (a *asker) condition(n *pg.Node) condition.Condition {
 		}
 		c := condition.Condition{Op: "null", Column: name}
 		if e.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
-			c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
+			c = condition.Not(c)
 		}
 		return c
 	case *pg.Node_ColumnRef:
@@ -365,7 +365,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	}
 	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "=" || op == "<>") && of.kind == "" {
 		if c, ok := a.remainder(e.Lexpr, e.Rexpr); ok && op == "<>" {
-			return condition.Condition{Op: "not", Args: []condition.Condition{c}}
+			return condition.Not(c)
 		} else if ok {
 			return c
 		}
@@ -405,9 +405,6 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		}
 		return of.open(op, values...)
 	}
-	not := func(c condition.Condition) condition.Condition {
-		return condition.Condition{Op: "not", Args: []condition.Condition{c}}
-	}
 	list := right.GetList().GetItems()
 	switch {
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[op] != "":
@@ -415,7 +412,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	case e.Kind == pg.A_Expr_Kind_AEXPR_IN && op == "=":
 		return open("in", list...)
 	case e.Kind == pg.A_Expr_Kind_AEXPR_IN && op == "<>":
-		return not(open("in", list...))
+		return condition.Not(open("in", list...))
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
 		return open("in", right.GetAArrayExpr().Elements...)
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && kind != condition.Other && kind.Bounds() == "" && of.typ != "enum" && !of.day:
@@ -425,7 +422,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	case (e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE || e.Kind == pg.A_Expr_Kind_AEXPR_LIKE) && kind == condition.Text && of.typ != "enum":
 		c := open(map[bool]string{true: "ilike", false: "like"}[strings.HasSuffix(op, "*")], right)
 		if strings.HasPrefix(op, "!") {
-			return not(c)
+			return condition.Not(c)
 		}
 		return c
 	case (e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN) && len(list) == 2:
@@ -433,7 +430,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		if e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
 			return c
 		}
-		return not(c)
+		return condition.Not(c)
 	}
 	return condition.Unknown("operator %s", pgsyntax.LastName(e.Name))
 }
@@ -472,7 +469,7 @@ func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition
 	v, ok := a.value(right, condition.Text, at.Type)
 	c = condition.Open(condition.Cased(fn, like, other == fn), condition.Text, name, v)
 	if op == "<>" || op == "!~~" {
-		c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
+		c = condition.Not(c)
 	}
 	return c, ok
 }

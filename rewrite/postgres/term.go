@@ -47,7 +47,7 @@ func (o operand) open(op string, values ...condition.Value) condition.Condition 
 	case o.kind == condition.Text && !o.sort && strings.ContainsAny(op, "<>") && op != "<>":
 		return condition.Unknown("the order of %s depends on its collation", o.name)
 	case o.day && op == "<>":
-		return condition.Condition{Op: "not", Args: []condition.Condition{o.open("=", values...)}}
+		return condition.Not(o.open("=", values...))
 	case o.day:
 		op = "day" + op
 		if o.zone != nil {

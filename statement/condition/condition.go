@@ -74,11 +74,14 @@ func (c *Condition) Size() int {
 // Always is the condition that holds for all rows, and Never the one that holds for none.
 var (
 	Always = Condition{Op: "true"}
-	Never  = Condition{Op: "not", Args: []Condition{Always}}
+	Never  = Not(Always)
 )
 
 // IsNever reports whether a condition is Never.
 func (c *Condition) IsNever() bool { return c.Op == "not" && c.Args[0].Op == Always.Op }
+
+// Not is the condition that holds where c is false.
+func Not(c Condition) Condition { return Condition{Op: "not", Args: []Condition{c}} }
 
 // Unknown is a condition that cannot be evaluated.
 func Unknown(format string, args ...any) Condition {
@@ -517,5 +520,5 @@ func Test(column string, is, other Condition, not bool) Condition {
 	if not {
 		return Condition{Op: "or", Args: []Condition{other, null}}
 	}
-	return Condition{Op: "and", Args: []Condition{is, {Op: "not", Args: []Condition{null}}}}
+	return Condition{Op: "and", Args: []Condition{is, Not(null)}}
 }

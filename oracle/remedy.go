@@ -94,9 +94,10 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	case anomaly.RemedyAtomic:
 		r.example("let one UPDATE compute the new value from the row", "SET n = n + 1", f.computing(write, p))
 	case anomaly.RemedyCheck:
-		r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
 		if f.computes(write, p) {
 			r.example("check in the WHERE what you had checked before", "AND n >= ?", "")
+		} else {
+			r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
 		}
 		r.Cost = "if no row changes, read again"
 	case anomaly.RemedyLock:

@@ -25,8 +25,8 @@ var conditionValues = []struct {
 	{"ts", "VARCHAR(20) COLLATE @@", oddTexts},
 	{"e", "ENUM('2', '1', 'b', 'a')", []string{"'1'", "'2'", "'a'", "'b'", "'A'", "NULL"}},
 	{"b", "BIGINT UNSIGNED", []string{"0", "18446744073709551615", "9223372036854775808", "7", "NULL"}},
-	{"d", "DATE", []string{"'2026-01-01'", "'2026-01-02'", "'2024-02-29'", "'2026-12-31'", "NULL"}},
-	{"l", "DATETIME(6)", []string{"'2026-01-01 00:00:00'", "'2026-01-01 23:59:59.999999'", "'2026-01-02 09:00:00'", "NULL"}},
+	{"d", "DATE", []string{"'2026-01-01'", "'2026-01-2'", "'2024-02-29'", "'2026-12-31'", "NULL"}},
+	{"l", "DATETIME(6)", []string{"'2026-01-01 00:00:00'", "'2026-01-01 23:59:59.999999'", "'2026-1-2 9:00:00'", "NULL"}},
 }
 
 // oddTexts are texts that collations may take for equal, or order in ways of their own.

@@ -48,6 +48,10 @@ func (k Kind) reads(text string) bool {
 // canonical gives a form that orders, but for numbers, as the values do.
 func (k Kind) canonical(s string) (string, bool) {
 	switch k {
+	case Date, Clock, Timestamp, Local, Instant, Universal:
+		s = twoDigits(s)
+	}
+	switch k {
 	case Number:
 		_, ok := decimal(s)
 		return s, ok
@@ -101,6 +105,29 @@ func (k Kind) canonical(s string) (string, bool) {
 	}
 	return "", false
 }
+
+// twoDigits writes the month, day and hour of a date or a time with two digits each, where people write one: 2026-1-5 9:00.
+func twoDigits(s string) string {
+	at := 0 // where the hour begins
+	if len(s) > 4 && s[4] == '-' {
+		for range 2 {
+			_, rest, found := strings.Cut(s[at:], "-")
+			if !found || rest == "" {
+				return s
+			}
+			if at = len(s) - len(rest); len(rest) == 1 || !digit(rest[1]) {
+				s = s[:at] + "0" + rest
+			}
+		}
+		at += 3
+	}
+	if len(s) > at+1 && digit(s[at]) && s[at+1] == ':' {
+		s = s[:at] + "0" + s[at:]
+	}
+	return s
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // clock writes a time of day with six digits behind the second.
 func clock(s string) (string, bool) {
@@ -181,8 +208,11 @@ func instant(s string) (string, bool) {
 	return fmt.Sprintf("%012d%s", day*1440+minutes(t)-offset, t[5:]), true
 }
 
-// zone is the offset from UTC, in minutes, that stands behind a date and a time, and where they end: Z, +01, -0330, +01:00 behind a blank.
+// zone is the offset from UTC, in minutes, that stands behind a date and a time, and where they end: Z, UTC, +01, -0330, +01:00, behind a blank or not.
 func zone(s string) (offset, at int, ok bool) {
+	if rest, named := strings.CutSuffix(s, "UTC"); named {
+		s = rest + "Z"
+	}
 	at = strings.LastIndexAny(s, "+-Z")
 	if at < 16 || s[10] != ' ' && s[10] != 'T' {
 		return 0, 0, false

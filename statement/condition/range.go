@@ -109,7 +109,7 @@ func (k Kind) bound(s string, inclusive, lower bool) (b bound, ok bool) {
 	}
 	n, ok := Integer(&s)
 	if k == DateRange {
-		day, known := days(s)
+		day, known := days(b.text)
 		n, ok = int64(day), known
 	}
 	if inclusive != lower {

@@ -61,7 +61,7 @@ itself.
 Exit status: that of the command, if it failed; else 0 nothing found, 1
 something found, 2 wirecheck could not do its work, 3 wirecheck saw too little
 to tell (no statement came through the proxy, see wirecheck proxy --help).`,
-		Example: `  wirecheck ci --upstream postgres://app:secret@127.0.0.1:5432/test --junit wirecheck.xml -- npm test
+		Example: `  wirecheck ci --upstream postgres://app@127.0.0.1:5432/test --junit wirecheck.xml -- npm test
   wirecheck ci --upstream mysql://root@127.0.0.1:3306/test --env DB_PORT={port} -- go test ./...`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runCI(cmd.Context(), c, cmd, &f, args) },

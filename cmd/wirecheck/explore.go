@@ -79,7 +79,7 @@ func newExploreCommand(c *common) *cobra.Command {
 		Use:   "explore [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a concurrent test under many schedules until it fails",
 		Long:  exploreLong,
-		Example: `  wirecheck explore --upstream postgres://app:secret@127.0.0.1:5432/test -- npm test
+		Example: `  wirecheck explore --upstream postgres://app@127.0.0.1:5432/test -- npm test
   wirecheck explore --upstream mysql://root@127.0.0.1:3306/test --reset 'npm run db:reset' --strategy all -- npm test
   wirecheck explore --upstream postgres://app@127.0.0.1:5432/test --schedule wirecheck.schedule -- npm test`,
 		Args: cobra.MinimumNArgs(1),

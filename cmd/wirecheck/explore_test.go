@@ -126,12 +126,12 @@ func TestExploreAsleep(t *testing.T) {
 	}
 }
 
-// TestExploreFails: a test that fails is reported with its own exit status, and what is known does not stop explore.
+// TestExploreFails: a test that fails is reported with its own exit status, and with what wirecheck saw where it found nothing; what is known does not stop explore.
 func TestExploreFails(t *testing.T) {
 	r := newRace(t, "postgres")
 	t.Setenv("RACE_STATUS", "7")
-	out, said, status := r.explore(t, "racy", "--think", thinking, "--shrink-runs", "0", "--strategy", "random", "--seed", "94")
-	if status != 7 || !strings.Contains(out, "the command failed: exit status 7") {
+	out, said, status := r.explore(t, "fixed", "--think", thinking, "--shrink-runs", "0", "--strategy", "random", "--seed", "94")
+	if status != 7 || !strings.Contains(out, "the command failed: exit status 7") || !strings.Contains(out, "\nnothing found\ncoverage: 2 exact") {
 		t.Errorf("exit status %d\n%s\n%s", status, out, said)
 	}
 	t.Setenv("RACE_STATUS", "0")

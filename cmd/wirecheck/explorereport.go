@@ -21,7 +21,7 @@ func (e *explored) write(c *common) error {
 	}
 	var out bytes.Buffer
 	e.text(&out, c)
-	if e.failed != nil && (e.failed.exit == 0 || len(e.failed.result.Findings) > 0) {
+	if e.failed != nil {
 		if err := writeResult(&out, e.failed.result, "text", "", terminalWidth(c.stdout)); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (e *explored) text(out io.Writer, c *common) {
 // indented is a text with two spaces before each line, and safe for a terminal.
 func indented(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
+	for line := range strings.Lines(strings.TrimRight(strings.TrimLeft(text, "\r\n"), " \t\r\n") + "\n") {
 		b.WriteString("  " + prose.Printable(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 	return b.String()

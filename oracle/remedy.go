@@ -185,13 +185,21 @@ func (f *Finding) read() string {
 	return ""
 }
 
-// written is a statement's text with its parameters' values; empty if it is not known.
+// written is a statement's text with its parameters' values, without the comments and the semicolon around it; empty if it is not known.
 func (f *Finding) written(txn, n int) string {
 	x := &f.Transactions[txn]
-	if i := slices.IndexFunc(x.Statements, func(s Statement) bool { return s.N == n }); i >= 0 {
-		return x.Statements[i].withParams(product.Of(x.Engine))
+	i := slices.IndexFunc(x.Statements, func(s Statement) bool { return s.N == n })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	p := product.Of(x.Engine)
+	sql := x.Statements[i].withParams(p)
+	tokens := significant(sql, p)
+	if len(tokens) == 0 {
+		return ""
+	}
+	last := tokens[len(tokens)-1]
+	return sql[tokens[0].At : last.At+len(last.Text)]
 }
 
 func (f *Finding) write() string {
@@ -288,7 +296,7 @@ func checking(sql string, p *product.Product) string {
 	if !ok || len(u.rest) == 0 || hasAny(u.rest, "or", "xor", "returning", "order", "limit", "current") || strings.Contains(sql[u.to:], "||") {
 		return ""
 	}
-	return sql[:u.end] + " AND " + u.column + " = ?" + sql[u.end:]
+	return sql + " AND " + u.column + " = ?"
 }
 
 // assignment is what an UPDATE of one column assigns.
@@ -298,7 +306,6 @@ type assignment struct {
 	value    lex.Token
 	from, to int         // of the value, with its sign
 	rest     []lex.Token // behind it
-	end      int         // of the statement, without semicolons and comments behind it
 }
 
 // oneColumn finds what an UPDATE of one table assigns, if it is a literal or a parameter for one column.
@@ -307,7 +314,6 @@ func oneColumn(sql string, p *product.Product) (u assignment, ok bool) {
 	if len(tokens) == 0 || !tokens[0].Is("update") {
 		return u, false
 	}
-	u.end = ending(tokens)
 	at := 1
 	for ; at < len(tokens) && !tokens[at].Is("set"); at++ {
 		if strings.ContainsAny(tokens[at].Text, ",(") || tokens[at].Is("join") {
@@ -351,9 +357,8 @@ func locking(sql string, p *product.Product) string {
 	if hasAny(tokens, "for", "lock", "into", "union", "intersect", "except", "with", "procedure", "tablesample") || !hasAny(tokens, "from") {
 		return ""
 	}
-	cut := ending(tokens)
 	if p.Dialect == product.DialectMySQL {
-		return sql[:cut] + " FOR UPDATE" + sql[cut:]
+		return sql + " FOR UPDATE"
 	}
 	// PostgreSQL refuses it with what makes one row of several, and for the nullable side of an outer join (manual, SELECT, "The Locking Clause").
 	if hasAny(tokens, "distinct", "group", "having", "window", "over", "left", "right", "full", "exists") {
@@ -378,14 +383,14 @@ func locking(sql string, p *product.Product) string {
 		return ""
 	}
 	if !calls {
-		return sql[:cut] + " FOR UPDATE" + sql[cut:]
+		return sql + " FOR UPDATE"
 	}
 	// A function of the list may be an aggregate: the rows are locked first, in a derived table.
 	list := sql[tokens[0].At:from]
 	if strings.Contains(list, ".") || hasAny(tokens, "order", "limit", "offset", "fetch", "join") {
 		return ""
 	}
-	return list + "FROM (SELECT * " + sql[from:cut] + " FOR UPDATE) AS locked" + sql[cut:]
+	return list + "FROM (SELECT * " + sql[from:] + " FOR UPDATE) AS locked"
 }
 
 // significant are the tokens of a text of one statement that are neither space nor comments; nil if there are several statements.
@@ -400,12 +405,6 @@ func significant(sql string, p *product.Product) (out []lex.Token) {
 		}
 	}
 	return out
-}
-
-// ending is where the last token ends.
-func ending(tokens []lex.Token) int {
-	last := tokens[len(tokens)-1]
-	return last.At + len(last.Text)
 }
 
 // hasAny reports whether one of the words stands among the tokens.

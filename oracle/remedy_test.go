@@ -51,7 +51,6 @@ func TestRemedySQL(t *testing.T) {
 		{computes, "postgres", "UPDATE stock SET n =", ""},
 		{computes, "postgres", "", ""},
 
-		{checks, "postgres", "UPDATE stock SET n = 8 WHERE id = 1;", "UPDATE stock SET n = 8 WHERE id = 1 AND n = ?;"},
 		{checks, "mariadb", "UPDATE stock SET name = 'x' WHERE id = 1", "UPDATE stock SET name = 'x' WHERE id = 1 AND name = ?"},
 		{checks, "postgres", "UPDATE stock SET n = 8", ""},
 		{checks, "postgres", "UPDATE stock SET n = 8 WHERE id = 1 OR id = 2", ""},
@@ -61,7 +60,6 @@ func TestRemedySQL(t *testing.T) {
 		{checks, "postgres", "UPDATE stock SET n = 8 WHERE CURRENT OF c", ""},
 
 		{locks, "postgres", "SELECT n FROM stock WHERE id = 1", "SELECT n FROM stock WHERE id = 1 FOR UPDATE"},
-		{locks, "postgres", "SELECT n FROM stock LIMIT 1; -- x", "SELECT n FROM stock LIMIT 1 FOR UPDATE; -- x"},
 		{locks, "postgres", "SELECT count(*) FROM duty WHERE on_call", "SELECT count(*) FROM (SELECT * FROM duty WHERE on_call FOR UPDATE) AS locked"},
 		{locks, "postgres", "SELECT d.name, count(*) FROM duty d", ""},
 		{locks, "mariadb", "SELECT count(*) FROM duty WHERE on_call", "SELECT count(*) FROM duty WHERE on_call FOR UPDATE"},
@@ -138,6 +136,22 @@ func TestRemedyOverCase(t *testing.T) {
 		got := remedy(anomaly.RemedyConstraint, product.Of(c.product), &f).Text
 		if !strings.HasSuffix(got, " "+c.want) {
 			t.Errorf("%s, %s: %q, want %q", c.product, c.condition, got, c.want)
+		}
+	}
+}
+
+// TestWritten: remedies are written without the comments around a statement; hints and texts stay.
+func TestWritten(t *testing.T) {
+	for sql, want := range map[string]string{
+		"/* a */ SELECT n FROM stock LIMIT 1; -- x":                                     "SELECT n FROM stock LIMIT 1",
+		"UPDATE stock SET n = 8 WHERE id = 1 /*route='/buy',request_id='r1'*/":          "UPDATE stock SET n = 8 WHERE id = 1",
+		"SELECT /*+ index(stock) */ n FROM stock -- ; end":                              "SELECT /*+ index(stock) */ n FROM stock",
+		"UPDATE stock SET note = '/* kept */' WHERE id = 1; UPDATE stock SET n = 8; --": "",
+		"/* nothing */": "",
+	} {
+		f := Finding{Transactions: []Transaction{{Engine: "postgres", Statements: []Statement{{N: 2, SQL: sql}}}}}
+		if got := f.written(0, 2); got != want {
+			t.Errorf("%q: got %q, want %q", sql, got, want)
 		}
 	}
 }

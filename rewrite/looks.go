@@ -103,7 +103,7 @@ func (r *Relation) compatible(list []condition.Condition) bool {
 
 // present reports whether the first condition says that a column is not NULL, and the second one compares it: then it says nothing more.
 func present(there, c *condition.Condition) bool {
-	return there.Op == "not" && there.Args[0].Op == "null" && (opposite[c.Op] != "" || c.Op == "=" || c.Op == "in") && c.Column == there.Args[0].Column
+	return there.Op == "not" && there.Args[0].Op == "null" && (opposite[c.Op] != "" || c.Op == "=" || c.Op == "in") && c.Column != "" && c.Column == there.Args[0].Column
 }
 
 // isRange reports whether the first condition is a lower bound of a column, and the second one a higher bound of it.

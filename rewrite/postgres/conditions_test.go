@@ -54,7 +54,17 @@ func (c conditionMaker) comparison() string { return c.pick("=", "<>", "<", "<="
 
 func (c conditionMaker) leaf() string {
 	cast := func(v, typ string) string { return v + "::" + typ }
-	switch c.IntN(20) {
+	switch c.IntN(26) {
+	case 20, 21:
+		return c.computed()
+	case 22:
+		return c.text() + " " + c.pick("=", "<>", "LIKE", "NOT LIKE", "ILIKE", "~", "!~", "~*", "IS DISTINCT FROM") + " " + c.pick("''", "'ann'", "'Ann'", "'an'", "'^an'", "'n$'", "'an%'", "'a'", "'ANN '", "'^ann$'", "'a.n'", "NULL", "'9'")
+	case 23:
+		return c.pick("i", "m", "t", "l", "b") + c.pick(" IS DISTINCT FROM ", " IS NOT DISTINCT FROM ") + "NULL"
+	case 24:
+		return c.pick("(i, t)", "(j, t)") + c.pick(" = ", " <> ") + c.pick("(7, 'ann')", "(1, NULL)", "(0, 'Ann')")
+	case 25:
+		return c.pick("(i, j) IN ((7, 1), (0, 5))", "(i, d) NOT IN ((7, '2026-1-2'), (1, NULL))", "i <> ALL ('{1,7}')", "t <> ALL ('{ann,NULL}')", "i IS DISTINCT FROM 7", "t IS NOT DISTINCT FROM 'ann'", "starts_with(t, 'an')", "NOT starts_with(t, '')", "d IS DISTINCT FROM '2026-01-01'", "lower(t) IS DISTINCT FROM 'ann'")
 	case 0:
 		return c.pick("i", "j", "m") + " " + c.comparison() + " " + c.of(c.pick("i", "j", "m"))
 	case 1:
@@ -107,6 +117,34 @@ func (c conditionMaker) leaf() string {
 		return c.pick("i % 2 = 1", "i % 3 <> 0", "i % 2 = -1", "i IN (0, 7)", "i NOT IN (1, NULL)", "j BETWEEN 1 AND 5", "m BETWEEN 0 AND 1.5", "i = ANY (ARRAY[1, 7])", "i = ANY ('{1,NULL, 7}')", "j = ANY ('{}'::bigint[])", "i = ANY ('{{1},{7}}')", "i = ANY (NULL::int[])", "j NOT BETWEEN 1 AND 5")
 	}
 	return c.pick("t = ANY ('{ann,\"Ann\",NULL}')", "t = ANY ('{\"ann \", \"a%n\"}')", "t = ANY ('{a\\%n}')", "1 = 1", "1 = 0", "i = '7'", "i = 7::int8", "m = 1.5::numeric", "d = '2026-01-01'::date", "t = 'ann'::text", "t = 'ann'::varchar(2)", "i = 1.6::int", "rd IN ('[2026-01-01,2026-01-03)', 'empty')")
+}
+
+// text is a text that is computed.
+func (c conditionMaker) text() string {
+	if c.IntN(3) == 0 {
+		return c.pick("trim(", "ltrim(", "rtrim(", "lower(", "upper(", "btrim(") + c.text() + ")"
+	}
+	return c.pick("t", "y", "lower(t)", "left(t, 2)", "left(t, -1)", "right(t, 1)", "substr(t, 2)", "substring(t from 1 for 2)", "substring(t from 0 for 2)", "t || 'n'", "'a' || y", "t || NULL", "t || y", "trim(both 'a' from t)")
+}
+
+// computed is a comparison of a number, or a moment, that is computed.
+func (c conditionMaker) computed() string {
+	number := c.pick("length("+c.text()+")", "abs(i)", "abs(m)", "i * j", "m * 2", "i * m", "-i * 2", "i / 2", "j / 3", "i % 3", "mod(j, 2)", "i & 1", "j & 4", "abs(i - 3)", "i * 2 + j", "length(t) + i", "i / 0.5", "m / 2", "m % 2")
+	field := c.pick("year", "month", "day", "hour", "minute", "second", "dow")
+	moment := c.pick("l", "k", "z", "d", "l + interval '1 hour'", "k - interval '1 day 30 minutes'", "d + interval '2 weeks'", "z + interval '90 min'", "l + interval '1 month'", "z - interval '1 day'")
+	switch c.IntN(7) {
+	case 0, 1:
+		return number + " " + c.comparison() + " " + c.pick("0", "1", "2", "3", "14", "1.5", "-1", "i", "j * 2", "NULL")
+	case 2:
+		return "extract(" + field + " FROM " + moment + ") " + c.comparison() + " " + c.pick("1", "2", "2026", "9", "23", "0", "1.5")
+	case 3:
+		return "date_part('" + field + "', " + moment + ") " + c.comparison() + " " + c.pick("1", "2", "2026", "9", "23")
+	case 4:
+		return "date_trunc('" + c.pick(field, "week") + "', " + moment + ") " + c.comparison() + " " + c.pick("'2026-01-01'", "'2026-1-1 23:00'", "'2026-01-01 0:00+00'", "NULL", "l")
+	case 5:
+		return "to_char(" + moment + ", '" + c.pick("YYYY-MM-DD", "YYYY-MM", "HH24:MI", "DD.MM.YYYY", "Mon", "YYYYMM", "YY", "HH24MI", "DDTH", "MMMM", "") + "')" + c.pick(" = ", " <> ") + c.pick("'2026-01-01'", "'2026-01'", "'09:00'", "'202601'", "'01.01.2026'", "'23:30'")
+	}
+	return c.pick(moment, moment, "l::time", "(k)::time") + " " + c.comparison() + " " + c.pick("'2026-01-01 1:00'", "'2026-01-02'", "'9:00'", "'2026-1-1 23:30 UTC'")
 }
 
 func (c conditionMaker) condition(depth int) string {

@@ -336,8 +336,15 @@ func (a *asker) condition(n *pg.Node) condition.Condition {
 	case *pg.Node_SubLink:
 		return condition.Unknown("a condition with a subquery")
 	case *pg.Node_FuncCall:
-		if pgsyntax.LastName(e.FuncCall.Funcname) == "overlaps" {
-			return a.overlapping(e.FuncCall)
+		switch f := e.FuncCall; {
+		case pgsyntax.LastName(f.Funcname) == "overlaps":
+			return a.overlapping(f)
+		case own(a.scene, f, "starts_with") && len(f.Args) == 2:
+			if of := a.operand(f.Args[0]); of.kind == condition.Text && of.typ != "enum" {
+				if v, ok := a.value(f.Args[1], condition.Text, "text"); ok {
+					return of.open("prefix", v)
+				}
+			}
 		}
 		return condition.Unknown("a condition with a function")
 	}
@@ -356,18 +363,19 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return condition.Unknown("a condition of another form")
 	}
 	op := pgsyntax.LastName(e.Name)
+	if rows, ok := a.rows(e, op); ok {
+		return rows
+	}
+	if c, ok := a.cased(e, e.Lexpr, e.Rexpr); ok {
+		return c
+	} else if c, ok := a.cased(e, e.Rexpr, e.Lexpr); ok {
+		return c
+	}
 	right := e.Rexpr
 	of := a.operand(e.Lexpr)
 	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && of.kind == "" {
 		if other := a.operand(right); other.kind != "" && mirrored[op] != "" {
 			right, op, of = e.Lexpr, mirrored[op], other
-		}
-	}
-	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "=" || op == "<>") && of.kind == "" {
-		if c, ok := a.remainder(e.Lexpr, e.Rexpr); ok && op == "<>" {
-			return condition.Not(c)
-		} else if ok {
-			return c
 		}
 	}
 	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[op] != "" {
@@ -377,11 +385,6 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		}
 	}
 	if of.kind == "" {
-		if c, ok := a.cased(e, e.Lexpr, e.Rexpr); ok {
-			return c
-		} else if c, ok := a.cased(e, e.Rexpr, e.Lexpr); ok {
-			return c
-		}
 		if v, w := a.constant(e.Lexpr), a.constant(e.Rexpr); v != nil && w != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
 			return condition.Constants(v, w)
 		}
@@ -415,10 +418,24 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return condition.Not(open("in", list...))
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
 		return open("in", right.GetAArrayExpr().Elements...)
-	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && kind != condition.Other && kind.Bounds() == "" && of.typ != "enum" && !of.day:
+	case (e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" || e.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL && op == "<>") && kind.Bounds() == "" && of.typ != "enum" && !of.day:
 		if v, ok := a.array(right, of); ok {
-			return of.open("any", v)
+			c := of.open("any", v)
+			if op == "<>" {
+				c = condition.Not(c)
+			}
+			return c
 		}
+	case e.Kind == pg.A_Expr_Kind_AEXPR_DISTINCT && !of.day:
+		return open("distinct", right)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_NOT_DISTINCT && !of.day:
+		return condition.Not(open("distinct", right))
+	case e.Kind == pg.A_Expr_Kind_AEXPR_OP && slices.Contains([]string{"~", "~*", "!~", "!~*"}, op) && kind == condition.Text && of.typ != "enum":
+		c := open(map[bool]string{true: "imatches", false: "matches"}[strings.HasSuffix(op, "*")], right)
+		if strings.HasPrefix(op, "!") {
+			c = condition.Not(c)
+		}
+		return c
 	case (e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE || e.Kind == pg.A_Expr_Kind_AEXPR_LIKE) && kind == condition.Text && of.typ != "enum":
 		c := open(map[bool]string{true: "ilike", false: "like"}[strings.HasSuffix(op, "*")], right)
 		if strings.HasPrefix(op, "!") {
@@ -435,19 +452,34 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	return condition.Unknown("operator %s", pgsyntax.LastName(e.Name))
 }
 
-// remainder makes a condition of column % divisor = value.
-func (a *asker) remainder(left, right *pg.Node) (c condition.Condition, ok bool) {
-	m := left.GetAExpr()
-	if m == nil || m.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(m.Name) != "%" || m.Lexpr == nil {
+// rows makes a condition of (a, b) = (1, 2), or of IN with such rows (manual, 9.25.5).
+func (a *asker) rows(e *pg.A_Expr, op string) (c condition.Condition, ok bool) {
+	left, list := e.Lexpr.GetRowExpr(), []*pg.Node{e.Rexpr}
+	if e.Kind == pg.A_Expr_Kind_AEXPR_IN {
+		list = e.Rexpr.GetList().GetItems()
+	} else if e.Kind != pg.A_Expr_Kind_AEXPR_OP {
 		return c, false
 	}
-	name, at := comparedColumn(m.Lexpr, a.rel, a.ref)
-	if name == "" || !strings.HasPrefix(at.Type, "int") {
+	if left == nil || op != "=" && op != "<>" {
 		return c, false
 	}
-	d, ok1 := a.value(m.Rexpr, condition.Number, at.Type)
-	v, ok2 := a.value(right, condition.Number, at.Type)
-	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
+	c.Op = "or"
+	for _, n := range list {
+		right := n.GetRowExpr()
+		if right == nil || len(right.Args) != len(left.Args) {
+			return c, false
+		}
+		row := condition.Condition{Op: "and"}
+		for i := range left.Args {
+			equal := &pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{pg.MakeStrNode("=")}, Lexpr: left.Args[i], Rexpr: right.Args[i]}
+			row.Args = append(row.Args, a.comparison(equal))
+		}
+		c.Args = append(c.Args, row)
+	}
+	if op == "<>" {
+		c = condition.Not(c)
+	}
+	return c, true
 }
 
 // cased makes a condition of LOWER(column) = value, or UPPER, or LIKE, where the value may stand in the same function.

@@ -45,7 +45,8 @@ func (o operand) open(op string, values ...condition.Value) condition.Condition 
 	}
 	switch {
 	case o.kind == condition.Text && !o.sort && strings.ContainsAny(op, "<>") && op != "<>":
-		return condition.Unknown("the order of %s depends on its collation", o.name)
+		of := condition.Condition{Column: o.name, Term: o.term}
+		return condition.Unknown("the order of %s depends on its collation", of.Of())
 	case o.day && op == "<>":
 		return condition.Not(o.open("=", values...))
 	case o.day:
@@ -105,7 +106,7 @@ func (a *asker) operand(n *pg.Node) operand {
 			return o
 		}
 	}
-	return operand{}
+	return a.computed(n)
 }
 
 // own reports whether a call is that of a function of PostgreSQL's own.

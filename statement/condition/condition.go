@@ -12,7 +12,7 @@
 //	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
 //	(&& KIND COLUMN VALUE)       of ranges; also @> and <@; has: the range COLUMN contains the one value
 //	(overlaps KIND TERM VALUE)   (begin, end) OVERLAPS (begin, end), of moments
-//	(null COLUMN)                IS NULL
+//	(null COLUMN)                IS NULL, of a TERM too
 //	(unsure REASON)              what is not evaluated, and why
 //
 // A TERM may stand for a COLUMN, see Term: (sum +n -reserved). KIND says how the values of the column compare.
@@ -147,11 +147,7 @@ func (c *Condition) Columns(yield func(string)) {
 		yield(c.Column)
 	}
 	if c.Term != nil {
-		for _, a := range c.Term.Args {
-			if a.Column != "" {
-				yield(a.Column)
-			}
-		}
+		c.Term.columns(yield)
 	}
 	for i := range c.Args {
 		c.Args[i].Columns(yield)
@@ -480,13 +476,13 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		return c, err
 	case "unsure":
 		text(&c.Reason)
-	case "null":
-		text(&c.Column)
-	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
-		text((*string)(&c.Kind))
+	case "null", "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
+		if c.Op != "null" {
+			text((*string)(&c.Kind))
+		}
 		if s.take('(') {
 			var e error
-			if c.Term, e = s.term(); e != nil {
+			if c.Term, e = s.term(0); e != nil {
 				return c, e
 			}
 		} else {
@@ -494,6 +490,8 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		}
 		least, most = 1, 1
 		switch c.Op {
+		case "null":
+			least, most = 0, 0
 		case "in":
 			most = 1 << 20
 		case "modulo":

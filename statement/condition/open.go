@@ -66,12 +66,44 @@ func (c Condition) compared(values []Value) Condition {
 		return onDay(c, values)
 	case op == "any":
 		return c.any(values[0])
+	case op == "distinct":
+		return c.distinct(values[0])
+	case op == "matches", op == "imatches":
+		return c.matches(op, values[0])
 	case op == "overlaps":
 		return c.between(&Term{Fn: "period", Args: []Arg{{Value: values[0]}, {Value: values[1]}}})
 	case c.Kind.Bounds() != "" && len(values) == 3 && op != "in":
 		return c.between(&Term{Fn: "range", Args: []Arg{{Value: values[0]}, {Value: values[1]}, {Value: values[2]}}})
 	}
 	return Compare(c.Reason, c.Kind, c.Column, values...)
+}
+
+// distinct is IS DISTINCT FROM, to which NULL is a value as others are.
+func (c Condition) distinct(v Value) Condition {
+	null := Condition{Op: "null", Column: c.Column}
+	if v == nil {
+		return Not(null)
+	}
+	return Condition{Op: "or", Args: []Condition{null, Condition{Op: "and", Args: []Condition{Not(null), Compare("<>", c.Kind, c.Column, v)}}}}
+}
+
+// matches is a match of a regular expression that is a text, with or without anchors at its ends (PostgreSQL manual, 9.7.3).
+func (c Condition) matches(op string, pattern Value) Condition {
+	if pattern == nil {
+		return Compare("=", c.Kind, c.Column, nil)
+	}
+	text, begins := strings.CutPrefix(*pattern, "^")
+	text, ends := strings.CutSuffix(text, "$")
+	if !plain(text) || strings.ContainsAny(text, `.*+?()[]{}|\^$%_`) {
+		return Unknown("a regular expression that is more than a text")
+	}
+	if !begins {
+		text = "%" + text
+	}
+	if !ends {
+		text += "%"
+	}
+	return Like(map[string]string{"matches": "like", "imatches": "ilike"}[op], c.Kind, c.Column, &text)
 }
 
 // any is the comparison for equality with one of the elements of an array.

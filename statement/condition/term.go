@@ -8,15 +8,17 @@ import (
 
 // Term is a value that is computed from columns and constants, and compared in place of a column.
 type Term struct {
-	// Fn is sum, of numbers; coalesce; range, of two bounds and the text that says which of them belong to it, as in [); or period, of two ends.
+	// Fn is sum, of numbers; coalesce; range, of two bounds and the text that says which of them belong to it, as in [); period, of two ends; or one
+	// of functions.
 	Fn   string
 	Args []Arg
 }
 
-// Arg is a column or, without one, a constant in the form of Open.
+// Arg is a column, another term or, without these, a constant in the form of Open.
 type Arg struct {
 	Minus  bool // of a sum
 	Column string
+	Term   *Term
 	Value  Value
 }
 
@@ -40,10 +42,13 @@ func OpenTerm(op string, kind Kind, t *Term, values ...Value) Condition {
 func (t *Term) value(image Image) (v Value, known bool) {
 	args := make([]Value, len(t.Args))
 	for i, a := range t.Args {
-		if args[i] = a.Value; a.Column != "" {
-			if args[i], known = image[a.Column]; !known {
-				return nil, false
-			}
+		if args[i], known = a.Value, true; a.Column != "" {
+			args[i], known = image[a.Column]
+		} else if a.Term != nil {
+			args[i], known = a.Term.value(image)
+		}
+		if !known {
+			return nil, false
 		}
 	}
 	switch t.Fn {
@@ -69,7 +74,19 @@ func (t *Term) value(image Image) (v Value, known bool) {
 		text, ok := joinRange(args[0], args[1], kinds)
 		return &text, ok
 	}
-	return nil, false
+	f := functions[t.Fn]
+	var texts []string
+	for _, v := range args {
+		if v == nil {
+			return nil, true
+		}
+		texts = append(texts, *v)
+	}
+	if f.of == nil || len(args) < f.least || len(args) > f.most {
+		return nil, false
+	}
+	text, ok := f.of(texts)
+	return &text, ok
 }
 
 // maxDigits is how many digits a number has at most that is added.
@@ -106,7 +123,9 @@ func (t *Term) mapped(to func(Value) Value) *Term {
 	}
 	out := &Term{t.Fn, slices.Clone(t.Args)}
 	for i := range out.Args {
-		if a := &out.Args[i]; a.Column == "" {
+		if a := &out.Args[i]; a.Term != nil {
+			a.Term = a.Term.mapped(to)
+		} else if a.Column == "" {
 			a.Value = to(a.Value)
 		}
 	}
@@ -119,14 +138,36 @@ func (t *Term) size() (n int) {
 		if n += arg + len(a.Column); a.Value != nil {
 			n += len(*a.Value)
 		}
+		if a.Term != nil {
+			n += a.Term.size()
+		}
 	}
 	return n
 }
 
-// append writes the text form: a list that begins with the function. A column has + or - in front, a constant = or ~.
+// columns calls yield with each column of the term.
+func (t *Term) columns(yield func(string)) {
+	for _, a := range t.Args {
+		if a.Term != nil {
+			a.Term.columns(yield)
+		} else if a.Column != "" {
+			yield(a.Column)
+		}
+	}
+}
+
+// append writes the text form: a list that begins with the function. A column has + or - in front, a constant = or ~. A term is a list; one that is
+// subtracted has - in front.
 func (t *Term) append(b []byte) []byte {
 	b = append(append(b, '('), t.Fn...)
 	for _, a := range t.Args {
+		if a.Term != nil {
+			if b = append(b, ' '); a.Minus {
+				b = append(b, '-')
+			}
+			b = a.Term.append(b)
+			continue
+		}
 		sign, text := "+", a.Column
 		if a.Column == "" {
 			if sign = "="; a.Value != nil {
@@ -145,13 +186,22 @@ func (t *Term) append(b []byte) []byte {
 }
 
 // term reads the text form behind its parenthesis.
-func (s *scanner) term() (*Term, error) {
+func (s *scanner) term(depth int) (*Term, error) {
 	fn, err := s.word()
-	if err != nil || fn == nil || !slices.Contains([]string{"sum", "coalesce", "range", "period"}, *fn) {
+	if err != nil || fn == nil || depth > maxDepth || functions[*fn].of == nil && !slices.Contains([]string{"sum", "coalesce", "range", "period"}, *fn) {
 		return nil, errForm
 	}
 	t := &Term{Fn: *fn}
 	for !s.take(')') {
+		minus := strings.HasPrefix(strings.TrimLeft(s.rest, " "), "-(") && s.take('-')
+		if s.take('(') {
+			inner, err := s.term(depth + 1)
+			if err != nil {
+				return nil, err
+			}
+			t.Args = append(t.Args, Arg{Minus: minus, Term: inner})
+			continue
+		}
 		w, err := s.word()
 		if err != nil || w == nil || *w == "" {
 			return nil, errForm
@@ -199,6 +249,8 @@ func (t *Term) balanced(op string) string {
 // words is the argument as people write it, without its sign.
 func (a Arg) words() string {
 	switch {
+	case a.Term != nil:
+		return a.Term.words()
 	case a.Column != "":
 		return a.Column
 	case a.Value != nil:
@@ -232,11 +284,21 @@ func (t *Term) words() string {
 		if len(list) == 3 && len(list[2]) == 2 {
 			return list[2][:1] + list[0] + ", " + list[1] + list[2][1:]
 		}
-	case "coalesce":
-		return "coalesce(" + strings.Join(list, ", ") + ")"
+	case "period":
+		return "(" + strings.Join(list, ", ") + ")"
+	case "utc":
+		return list[0]
+	case "plus", "minus":
+		return list[0] + map[string]string{"plus": " + ", "minus": " - "}[t.Fn] + "interval '" + strings.Join(list[1:], " ") + "'"
 	}
-	return "(" + strings.Join(list, ", ") + ")"
+	if sign := signs[t.Fn]; sign != "" {
+		return strings.Join(list, " "+sign+" ")
+	}
+	return t.Fn + "(" + strings.Join(list, ", ") + ")"
 }
+
+// signs are how people write some functions.
+var signs = map[string]string{"concat": "||", "product": "*", "quotient": "/", "remainder": "%", "bitand": "&"}
 
 // onDay is the comparison of the day of a date and time with a date: day= day< day<= day> day>=. The second value is the time zone, if one is named.
 func onDay(c Condition, values []Value) Condition {

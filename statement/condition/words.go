@@ -36,7 +36,7 @@ func (c Condition) Words() string {
 	case "not":
 		return "not (" + c.Args[0].Words() + ")"
 	case "null":
-		return c.Column + " is null"
+		return c.Of() + " is null"
 	case "unsure":
 		return "..."
 	}

@@ -1,0 +1,176 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/statement/condition"
+	"wirecheck/statement/pgsyntax"
+)
+
+// computed reads an expression that is computed from columns: a call of PostgreSQL's own functions, an operator, a cast. Its kind is empty if it is none that a
+// condition can compute.
+func (a *asker) computed(n *pg.Node) operand {
+	if f := n.GetFuncCall(); f != nil {
+		return a.call(f)
+	}
+	if c := n.GetTypeCast(); castTo(c) == "time" && len(c.TypeName.ArrayBounds) == 0 {
+		return a.of("time", condition.Clock, "time", a.moment(c.Arg))
+	}
+	if e := n.GetAExpr(); e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && e.Lexpr != nil {
+		return a.operator(pgsyntax.LastName(e.Name), e.Lexpr, e.Rexpr)
+	}
+	return operand{}
+}
+
+// of is a function of arguments; ok is false, as the operand's kind is empty, where one of them is not certain, or none of them has a column.
+func (a *asker) of(fn string, kind condition.Kind, typ string, args ...*condition.Arg) operand {
+	t := &condition.Term{Fn: fn}
+	columns := false
+	for _, arg := range args {
+		if arg == nil {
+			return operand{}
+		}
+		columns = columns || arg.Column != "" || arg.Term != nil
+		t.Args = append(t.Args, *arg)
+	}
+	if !columns {
+		return operand{}
+	}
+	return operand{kind: kind, typ: typ, term: t, utc: a.session.UTC}
+}
+
+// arg is the operand as an argument of a term; nil if it is of another kind.
+func (o operand) arg(kind condition.Kind) *condition.Arg {
+	switch {
+	case o.kind != kind || o.day || o.typ == "enum":
+		return nil
+	case o.term != nil:
+		return &condition.Arg{Term: o.term}
+	}
+	return &condition.Arg{Column: o.name}
+}
+
+// argument is an expression as an argument of a term: of columns, or a constant.
+func (a *asker) argument(n *pg.Node, kind condition.Kind, typ string) *condition.Arg {
+	if arg := a.operand(n).arg(kind); arg != nil {
+		return arg
+	}
+	if v, ok := a.value(n, kind, typ); ok {
+		return &condition.Arg{Value: v}
+	}
+	return nil
+}
+
+// moment is a date, or a date and time, as an argument: one with a time zone in UTC, if that is the session's.
+func (a *asker) moment(n *pg.Node) *condition.Arg {
+	o := a.operand(n)
+	if arg := o.arg(condition.Instant); arg != nil && a.session.UTC {
+		return &condition.Arg{Term: &condition.Term{Fn: "utc", Args: []condition.Arg{*arg}}}
+	}
+	for _, kind := range []condition.Kind{condition.Local, condition.Date} {
+		if arg := o.arg(kind); arg != nil {
+			return arg
+		}
+	}
+	return nil
+}
+
+// textFunctions are functions of texts by PostgreSQL's names, with how many arguments that are integers follow the text.
+var textFunctions = map[string]struct {
+	fn          string
+	least, most int
+}{
+	"btrim": {"trim", 0, 0}, "ltrim": {"ltrim", 0, 0}, "rtrim": {"rtrim", 0, 0}, "lower": {"lower", 0, 0}, "upper": {"upper", 0, 0},
+	"left": {"left", 1, 1}, "right": {"right", 1, 1}, "substring": {"substr", 1, 2}, "substr": {"substr", 1, 2},
+}
+
+// call reads a call of a function (manual, 9.3, 9.4, 9.9).
+func (a *asker) call(f *pg.FuncCall) operand {
+	name := pgsyntax.LastName(f.Funcname)
+	if len(f.Args) == 0 || !own(a.scene, f, name) {
+		return operand{}
+	}
+	first, last := f.Args[0], f.Args[len(f.Args)-1]
+	if t, known := textFunctions[name]; known && len(f.Args) > t.least && len(f.Args) <= t.most+1 {
+		args := []*condition.Arg{a.operand(first).arg(condition.Text)}
+		for _, n := range f.Args[1:] {
+			args = append(args, a.argument(n, condition.Number, "int4"))
+		}
+		return a.of(t.fn, condition.Text, "text", args...)
+	}
+	switch {
+	case slices.Contains([]string{"length", "char_length", "character_length"}, name) && len(f.Args) == 1:
+		return a.of("length", condition.Number, "int4", a.operand(first).arg(condition.Text))
+	case name == "abs" && len(f.Args) == 1:
+		return a.of("abs", condition.Number, a.operand(first).typ, a.operand(first).arg(condition.Number))
+	case name == "mod" && len(f.Args) == 2:
+		return a.operator("%", first, last)
+	case (name == "extract" || name == "date_part") && len(f.Args) == 2:
+		field := &condition.Arg{}
+		if field.Value, _ = a.value(first, condition.Text, "text"); field.Value == nil {
+			return operand{}
+		}
+		if name == "extract" { // a word of the syntax, not a constant that may differ
+			text := "=" + first.GetAConst().GetSval().GetSval()
+			field.Value = &text
+		}
+		return a.of("extract", condition.Number, map[string]string{"extract": "numeric"}[name], field, a.moment(last))
+	case name == "date_trunc" && len(f.Args) == 2:
+		kind, typ := condition.Local, "timestamp"
+		if a.operand(last).kind != condition.Local {
+			kind, typ = condition.Instant, "timestamptz"
+		}
+		if o := a.operand(last); o.kind == condition.Date && !a.session.UTC { // of a date, it is in the session's time zone
+			return operand{}
+		}
+		return a.of("date_trunc", kind, typ, a.argument(first, condition.Text, "text"), a.moment(last))
+	case name == "to_char" && len(f.Args) == 2:
+		return a.of("to_char", condition.Text, "text", a.moment(first), a.argument(last, condition.Text, "text"))
+	}
+	return operand{}
+}
+
+// operator reads what an operator computes (manual, 9.3, 9.4, 9.9).
+func (a *asker) operator(op string, left, right *pg.Node) operand {
+	x, y := a.operand(left), a.operand(right)
+	whole := func(o operand, n *pg.Node) bool {
+		return strings.HasPrefix(o.typ, "int") || o.kind == "" && n.GetAConst().GetIval() != nil
+	}
+	switch op {
+	case "||":
+		if x.kind == condition.Text || y.kind == condition.Text {
+			return a.of("concat", condition.Text, "text", a.argument(left, condition.Text, "text"), a.argument(right, condition.Text, "text"))
+		}
+	case "*", "/", "%", "&":
+		typ := x.typ
+		if typ != y.typ && y.kind != "" {
+			if typ = ""; x.kind == "" {
+				typ = y.typ
+			}
+		}
+		if op != "*" && (!whole(x, left) || !whole(y, right)) || typ == "" && (right.GetParamRef() != nil || left.GetParamRef() != nil) {
+			return operand{}
+		}
+		fn := map[string]string{"*": "product", "/": "quotient", "%": "remainder", "&": "bitand"}[op]
+		o := a.of(fn, condition.Number, typ, a.argument(left, condition.Number, typ), a.argument(right, condition.Number, typ))
+		if wider(left) || wider(right) {
+			o.typ = ""
+		}
+		return o
+	case "+", "-":
+		cast := right.GetTypeCast()
+		if castTo(cast) != "interval" || cast.Arg.GetAConst().GetSval() == nil || len(cast.TypeName.ArrayBounds) > 0 {
+			return operand{}
+		}
+		interval, _ := a.value(cast.Arg, condition.Text, "text")
+		kind, typ := x.kind, x.typ
+		if kind == condition.Date {
+			kind, typ = condition.Local, "timestamp"
+		}
+		return a.of(map[string]string{"+": "plus", "-": "minus"}[op], kind, typ, a.moment(left), &condition.Arg{Value: interval})
+	}
+	return operand{}
+}

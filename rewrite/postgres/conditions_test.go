@@ -35,6 +35,9 @@ var conditionValues = []struct {
 	{"ri", "int4range", []string{"'[1,3)'", "'(1,3]'", "'(1,2)'", "'[5,]'", "'[-2,1]'", "NULL"}},
 	{"rn", "numrange", []string{"'[1,3)'", "'(1,3]'", "'(1,1.5)'", "'[1.50,1.5]'", "NULL"}},
 	{"rl", "tsrange", []string{"'[2026-01-01 09:00,2026-01-01 10:00)'", "'(2026-1-1 10:00,2026-01-01 11:00]'", "NULL"}},
+	{"g", "jsonb", []string{`'{"a":"x","n":7,"b":{"c":"y","d":[1,2]},"z":null}'`, `'{"a":null,"n":7.50,"l":["x","x",1]}'`, `'["a","x",3]'`, `'"a"'`, `'{}'`, `'{"a":true,"n":"7","b":[{"c":"y"}]}'`, "NULL"}},
+	{"h", "text[]", []string{"'{a,b}'", "'{}'", "'{a,NULL,\"b c\"}'", "'{A}'", "NULL"}},
+	{"n", "int[]", []string{"'{1,2}'", "'{}'", "'{7,NULL}'", "'{{1,2},{3,4}}'", "NULL"}},
 	{"rz", "tstzrange", []string{"'[2026-01-01 09:00+00,2026-01-01 10:00+00)'", "'[2026-01-01 11:00+01,2026-01-01 12:00+01]'", "NULL"}},
 }
 
@@ -54,7 +57,13 @@ func (c conditionMaker) comparison() string { return c.pick("=", "<>", "<", "<="
 
 func (c conditionMaker) leaf() string {
 	cast := func(v, typ string) string { return v + "::" + typ }
-	switch c.IntN(26) {
+	switch c.IntN(29) {
+	case 26:
+		return c.pick("g->>'a'", "g->'b'->>'c'", "g#>>'{b,c}'", "g#>>'{a}'", "g->'n'->>'x'", "upper(g->>'a')", "g->>'z'", "g#>>'{b,d,0}'", "g->>'b'") + c.pick(" = ", " <> ", " LIKE ", " IS DISTINCT FROM ") + c.pick("'x'", "'y'", "'X'", "'true'", "'{\"c\": \"y\", \"d\": [1, 2]}'", "NULL", "'1'")
+	case 27:
+		return c.pick("(g->>'n')::int > 3", "(g->>'n')::numeric = 7.5", "g @> '{\"a\":\"x\"}'", "g @> '{\"n\":7.0}'", "g @> '{\"b\":{\"d\":[2]}}'", "g @> '[\"x\"]'", "g @> '\"a\"'", "g @> '{}'", "g @> '[]'::jsonb", "g @> '{\"b\":[{\"c\":\"y\"}]}'", "g @> '{\"l\":[1,\"x\"]}'", "g ? 'a'", "g ? 'x'", "g @> NULL", "NOT g ? 'n'", "g->'b' @> '{\"c\":\"y\"}'", "g->'b' ? 'c'", "g @> '{\"z\":null}'", "g @> '{\"q\":null}'")
+	case 28:
+		return c.pick("h @> ARRAY['a']", "h && ARRAY['a','c']", "h <@ '{a,b,c}'", "h @> '{}'", "'a' = ANY(h)", "NULL = ANY(h)", "h @> '{NULL}'", "h @> ARRAY['b c']::text[]", "7 = ANY(n)", "n @> '{1}'", "n && ARRAY[2,7]", "n <@ ARRAY[1,2,3]", "3 = ANY(n)", "h && '{}'", "NOT 'a' = ANY(h)", "n @> ARRAY[1.0::int]", "h @> ARRAY[NULL]::text[]", "h @> ARRAY['a\"']", "'A' = ANY(h)")
 	case 20, 21:
 		return c.computed()
 	case 22:
@@ -264,7 +273,7 @@ func written(t *testing.T, conn *pgconn.PgConn, sc *rewrite.Script) []history.Ac
 // lengths, and a numeric has at least that of a bigint, so that one is never read as another. What is not certain is unsure.
 func TestParameterTypes(t *testing.T) {
 	conn := testserver.Postgres(t).Database(t).Postgres(t).PgConn()
-	exec(t, conn, "CREATE TABLE p (id int PRIMARY KEY, s smallint, i int, big bigint, m numeric, t text, v varchar(9), d date, l timestamp, z timestamptz, r daterange, u uuid)")
+	exec(t, conn, "CREATE TABLE p (id int PRIMARY KEY, s smallint, i int, big bigint, m numeric, t text, v varchar(9), d date, l timestamp, z timestamptz, r daterange, u uuid, g jsonb, h text[], n int[])")
 	cat := catalog(t, conn)
 	for _, tt := range []struct {
 		where string
@@ -278,6 +287,10 @@ func TestParameterTypes(t *testing.T) {
 		{"daterange(d, d) && daterange($1, $2, '[]')", true}, {"r @> $1::date", true}, {"r && $1", true}, {"(d, d) OVERLAPS ($1::date, $2::date)", true}, {"i % $1 = 0", true},
 		{"m = $1::int", true}, {"big = $1::numeric", true}, {"i IN ($1, 5)", true}, {"m IN ($1, 5)", true}, {"i = ANY (ARRAY[$1, 2])", true}, {"lower(t) = $1", true}, {"lower(v) = lower($1)", true},
 		{"big < $1 AND m > $1", false}, {"big < $1 AND big > $1", true}, {"m < $1 ORDER BY $1::numeric", true}, {"big < $1 ORDER BY $1", false},
+		{"left(t, $1) = 'a'", true}, {"left(v, 3) = $2 || $1", false}, {"trim(v) = $1", true}, {"length(t) > $1", true}, {"abs(big) < $1", true}, {"abs(m) < $1", true}, {"i * $1 > 5", true}, {"big * i > $1", false}, {"i * 2 > $1", true}, {"i / $1 > 2", true},
+		{"m * 2 > $1", true}, {"i * 0.5 > $1", false}, {"m * i > $1", false}, {"i & $1 > 0", true}, {"i & 4 = $1", true}, {"t || $1 = 'ab'", true}, {"$1 || v = 'ab'", true}, {"extract(year FROM l) = $1", true}, {"date_part($1, l) = 9", true}, {"date_part('hour', l) = $1", false},
+		{"date_trunc('day', l) = $1", true}, {"date_trunc($1, l) = $2", true}, {"to_char(l, $1) = $2", true}, {"l + interval '1 hour' > $1", true}, {"d - interval '1 day' > $1", true}, {"l::time > $1", true}, {"t IS DISTINCT FROM $1", true}, {"(i, t) = ($1, $2)", true},
+		{"(i, d) IN (($1, $2), ($3, $4))", true}, {"g->>'a' = $1", true}, {"g->>$1 = 'a'", true}, {"g @> $1", true}, {"g ? $1", true}, {"(g->>'n')::int = $1", true}, {"h @> $1", true}, {"h @> ARRAY[$1]", true}, {"h && ARRAY[$1, $2]::text[]", true}, {"$1 = ANY (h)", true}, {"$1 = ANY (n)", true}, {"t <> ALL ($1)", true}, {"t ~ $1", true},
 		{"big < $1 AND (m = $1 OR m * $1 = 7)", false}, {"big < $1 AND m * $1 = 7", false}, {"big < $1 AND u::text = $1::numeric::text", false},
 	} {
 		for _, sql := range []string{"SELECT id FROM p WHERE " + tt.where, "SELECT id, $1::numeric FROM p WHERE " + tt.where, "UPDATE p SET m = $1 WHERE " + tt.where} {
@@ -311,7 +324,7 @@ func TestParameterTypes(t *testing.T) {
 
 // typeNames are types by their numbers.
 var typeNames = map[uint32]string{20: "int8", 21: "int2", 23: "int4", 25: "text", 1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric", 2950: "uuid",
-	3912: "daterange", 1007: "int4[]", 1009: "text[]", 1015: "varchar[]", 1185: "timestamptz[]", 2951: "uuid[]"}
+	3912: "daterange", 1007: "int4[]", 1009: "text[]", 1015: "varchar[]", 1185: "timestamptz[]", 2951: "uuid[]", 3802: "jsonb", 1083: "time"}
 
 // TestArbiterOfDefaults: ON CONFLICT DO NOTHING without a target may have met a row by a primary key that the text leaves to its default, unless that is
 // certainly new for each row, as numbers and UUIDs are.

@@ -16,6 +16,11 @@ func (a *asker) computed(n *pg.Node) operand {
 	if f := n.GetFuncCall(); f != nil {
 		return a.call(f)
 	}
+	if c := n.GetTypeCast(); c != nil && kinds[castTo(c)] == condition.Number && len(c.TypeName.ArrayBounds) == 0 {
+		if o := a.operand(c.Arg); o.term != nil && strings.HasPrefix(o.term.Fn, "->") { // the text of a document's number
+			return a.of("number", condition.Number, castTo(c), o.arg(condition.Text))
+		}
+	}
 	if c := n.GetTypeCast(); castTo(c) == "time" && len(c.TypeName.ArrayBounds) == 0 {
 		return a.of("time", condition.Clock, "time", a.moment(c.Arg))
 	}
@@ -137,9 +142,18 @@ func (a *asker) call(f *pg.FuncCall) operand {
 func (a *asker) operator(op string, left, right *pg.Node) operand {
 	x, y := a.operand(left), a.operand(right)
 	whole := func(o operand, n *pg.Node) bool {
-		return strings.HasPrefix(o.typ, "int") || o.kind == "" && n.GetAConst().GetIval() != nil
+		return strings.HasPrefix(o.typ, "int") || o.kind == "" && (n.GetAConst().GetIval() != nil || n.GetParamRef() != nil) // which has the type of the other side
 	}
 	switch op {
+	case "->", "->>", "#>>":
+		kind, typ := condition.Text, "text"
+		if op == "->" {
+			kind, typ = condition.JSON, "jsonb"
+		}
+		if right.GetAConst().GetSval() == nil && right.GetParamRef() == nil {
+			return operand{} // an index
+		}
+		return a.of(op, kind, typ, x.arg(condition.JSON), a.argument(right, condition.Text, map[bool]string{true: "text[]", false: "text"}[op == "#>>"]))
 	case "||":
 		if x.kind == condition.Text || y.kind == condition.Text {
 			return a.of("concat", condition.Text, "text", a.argument(left, condition.Text, "text"), a.argument(right, condition.Text, "text"))
@@ -173,4 +187,57 @@ func (a *asker) operator(op string, left, right *pg.Node) operand {
 		return a.of(map[string]string{"+": "plus", "-": "minus"}[op], kind, typ, a.moment(left), &condition.Arg{Value: interval})
 	}
 	return operand{}
+}
+
+// containing makes a condition of an operator of documents or arrays (manual, 9.16, 9.19).
+func (a *asker) containing(e *pg.A_Expr, op string, of operand, right *pg.Node) condition.Condition {
+	unsure := condition.Unknown("a comparison of type %s", of.typ)
+	if e.Kind != pg.A_Expr_Kind_AEXPR_OP || right != e.Rexpr {
+		return unsure
+	}
+	typ := "jsonb"
+	switch element := of.kind.Element(); {
+	case op == "?":
+		typ = "text"
+	case element != "":
+		typ = strings.TrimPrefix(of.typ, "_") + "[]"
+		array := right
+		if c := array.GetTypeCast(); c != nil && len(c.TypeName.ArrayBounds) == 1 && kinds[castTo(c)] == element {
+			array = c.Arg
+		}
+		if list := array.GetAArrayExpr().GetElements(); len(list) > 0 {
+			var values []condition.Value
+			for _, n := range list {
+				v, ok := a.value(n, element, strings.TrimPrefix(of.typ, "_"))
+				if !ok {
+					return unsure
+				}
+				values = append(values, v)
+			}
+			return of.open("elements "+op, values...)
+		}
+		if array.GetAConst() != nil {
+			right = array
+		}
+	case castTo(right.GetTypeCast()) == "jsonb" && len(right.GetTypeCast().TypeName.ArrayBounds) == 0:
+		right = right.GetTypeCast().Arg
+	}
+	v, ok := a.value(right, condition.Text, typ)
+	if !ok || !slices.Contains([]string{"&&", "@>", "<@", "?"}, op) {
+		return unsure
+	}
+	return of.open(op, v)
+}
+
+// member makes a condition of value = ANY (column).
+func (a *asker) member(e *pg.A_Expr, op string) (c condition.Condition, ok bool) {
+	if e.Kind != pg.A_Expr_Kind_AEXPR_OP_ANY || op != "=" {
+		return c, false
+	}
+	of := a.operand(e.Rexpr)
+	if of.kind.Element() == "" {
+		return c, false
+	}
+	v, ok := a.value(e.Lexpr, of.kind.Element(), strings.TrimPrefix(of.typ, "_"))
+	return of.open("member", v), ok
 }

@@ -63,7 +63,7 @@ func (p *part) imaged(list []history.Access, text []byte) error {
 func (p *part) long(i int) bool {
 	for _, c := range p.rel.Columns {
 		if c.Name == p.image[i] {
-			return kindOf(&c) == condition.Text
+			return long(kindOf(&c))
 		}
 	}
 	return false
@@ -86,8 +86,11 @@ func (x *scene) image(s source) (expr string, columns []string) {
 		}
 		c := namedBy(x, s, name)
 		missing = append(missing, missingColumn{name, noValue})
-		if kindOf(a) == condition.Text {
+		if kind := kindOf(a); long(kind) {
 			// Long text is not worth its way: false says that it is not told.
+			if kind != condition.Text {
+				c += "::pg_catalog.text"
+			}
 			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
 		}
 		if columns != nil {
@@ -103,6 +106,11 @@ func (x *scene) image(s source) (expr string, columns []string) {
 		expr = lookup(x, s, expr, missing)
 	}
 	return expr, columns
+}
+
+// long reports whether the texts of a kind may be long.
+func long(k condition.Kind) bool {
+	return k == condition.Text || k == condition.JSON || k.Element() != ""
 }
 
 // maxImage is how many bytes a text has at most that is part of an image.

@@ -363,8 +363,10 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return condition.Unknown("a condition of another form")
 	}
 	op := pgsyntax.LastName(e.Name)
-	if rows, ok := a.rows(e, op); ok {
-		return rows
+	if c, ok := a.rows(e, op); ok {
+		return c
+	} else if c, ok := a.member(e, op); ok {
+		return c
 	}
 	if c, ok := a.cased(e, e.Lexpr, e.Rexpr); ok {
 		return c
@@ -396,6 +398,9 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	}
 	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && kind.Bounds() != "" {
 		return a.ranges(op, of, right)
+	}
+	if kind == condition.JSON || kind.Element() != "" {
+		return a.containing(e, op, of, right)
 	}
 	open := func(op string, list ...*pg.Node) condition.Condition {
 		var values []condition.Value
@@ -546,6 +551,7 @@ var kinds = map[string]condition.Kind{
 	"text": condition.Text, "varchar": condition.Text, "enum": condition.Text,
 	"int4range": condition.IntRange, "int8range": condition.IntRange, "numrange": condition.NumRange, "daterange": condition.DateRange,
 	"tsrange": condition.LocalRange, "tstzrange": condition.InstantRange,
+	"jsonb": condition.JSON, "_text": condition.TextArray, "_varchar": condition.TextArray, "_int4": condition.NumberArray, "_int8": condition.NumberArray,
 }
 
 func kindOf(a *rewrite.Attribute) condition.Kind {

@@ -11,6 +11,7 @@
 //	(alike KIND COLUMN VALUE)    LOWER(COLUMN) = LOWER(VALUE), UPPER, ILIKE without wildcards: text that is equal but for case
 //	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
 //	(&& KIND COLUMN VALUE)       of ranges; also @> and <@; has: the range COLUMN contains the one value
+//	(member KIND COLUMN VALUE)   VALUE = ANY (COLUMN); arrays also have &&, @> and <@, documents (json) @> and ?
 //	(overlaps KIND TERM VALUE)   (begin, end) OVERLAPS (begin, end), of moments
 //	(null COLUMN)                IS NULL, of a TERM too
 //	(unsure REASON)              what is not evaluated, and why
@@ -105,6 +106,10 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		reads = kind.Bounds().reads
 	case "overlaps":
 		reads = func(text string) bool { return kind.overlaps(text, text) == True }
+	case "member":
+		reads = kind.Element().reads
+	case "?":
+		reads = func(string) bool { return true }
 	}
 	for _, v := range values {
 		if v != nil && !slices.Contains(matching, op) && !reads(*v) {
@@ -114,6 +119,7 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 	switch {
 	case op == "modulo" && (len(values) != 2 || kind != Number || values[0] == nil || !integer(*values[0]) || strings.Trim(*values[0], "+-0") == ""):
 		return Unknown("the divisor of %s is not certain", column)
+	case kind == JSON && (op == "@>" || op == "?"), kind.Element() != "" && op != "?" && slices.Contains(containing, op):
 	case slices.Contains(ranging, op):
 		if kind.Bounds() == "" {
 			return Unknown("%s is no range", column)
@@ -476,7 +482,7 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		return c, err
 	case "unsure":
 		text(&c.Reason)
-	case "null", "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps":
+	case "null", "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps", "member", "?":
 		if c.Op != "null" {
 			text((*string)(&c.Kind))
 		}

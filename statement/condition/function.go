@@ -30,6 +30,7 @@ var functions = map[string]struct {
 
 	"abs":     {1, 1, func(a []string) (string, bool) { _, ok := decimal(a[0]); return strings.TrimLeft(a[0], "+-"), ok }},
 	"product": {2, 2, product},
+	"number":  {1, 1, func(a []string) (string, bool) { return a[0], integer(a[0]) }},
 	"quotient": {2, 2, func(a []string) (string, bool) {
 		return integers(a, func(n, m int64) (int64, bool) { return n / m, m > 0 })
 	}},

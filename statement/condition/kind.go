@@ -28,7 +28,7 @@ const (
 )
 
 // equates reports whether equality of two values can be decided.
-func (k Kind) equates() bool { return k != Other && k != "" }
+func (k Kind) equates() bool { return k != Other && k != "" && k != JSON && k.Element() == "" }
 
 // Orders reports whether the order of two values can be decided. That of texts depends on their collation, too, see sorts.
 func (k Kind) Orders() bool {
@@ -37,7 +37,14 @@ func (k Kind) Orders() bool {
 
 // reads reports whether text is a value that the kind understands.
 func (k Kind) reads(text string) bool {
-	if k.Bounds() != "" {
+	switch {
+	case k == JSON:
+		_, ok := document(text)
+		return ok
+	case k.Element() != "":
+		_, ok := elements(text)
+		return ok
+	case k.Bounds() != "":
 		_, ok := k.interval(text)
 		return ok
 	}
@@ -255,6 +262,9 @@ func minutes(s string) int {
 // compare decides a comparison.
 func (k Kind) compare(op string, a, b Value) Truth {
 	if a == nil || b == nil {
+		if a != nil && op == "member" {
+			return Unsure // false for an array without elements
+		}
 		return Null
 	}
 	if op == "prefix" {
@@ -271,6 +281,8 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		return k.like(op, *a, *b)
 	case op == "overlaps":
 		return k.overlaps(*a, *b)
+	case k == JSON || k.Element() != "":
+		return k.includes(op, *a, *b)
 	case k.Bounds() != "":
 		return k.compareRanges(op, *a, *b)
 	}

@@ -66,6 +66,9 @@ func (c Condition) compared(values []Value) Condition {
 		return onDay(c, values)
 	case op == "any":
 		return c.any(values[0])
+	case strings.HasPrefix(op, "elements "):
+		c.Reason = op[len("elements "):]
+		return c.compared([]Value{joined(values)})
 	case op == "distinct":
 		return c.distinct(values[0])
 	case op == "matches", op == "imatches":
@@ -119,6 +122,23 @@ func (c Condition) any(array Value) Condition {
 		return Never
 	}
 	return Compare("in", c.Kind, c.Column, list...)
+}
+
+// joined is the text of an array of elements.
+func joined(list []Value) Value {
+	var words []string
+	for _, v := range list {
+		if v == nil {
+			words = append(words, "NULL")
+		} else {
+			words = append(words, `"`+*v+`"`)
+		}
+	}
+	text := "{" + strings.Join(words, ",") + "}"
+	if slices.ContainsFunc(list, func(v Value) bool { return v != nil && strings.ContainsAny(*v, `"\`) }) {
+		text = "" // it would need escapes
+	}
+	return &text
 }
 
 // elements reads the text of an array of one dimension (PostgreSQL manual, 8.15.6), without escapes in it.

@@ -82,6 +82,12 @@ func (t *Term) value(image Image) (v Value, known bool) {
 		}
 		texts = append(texts, *v)
 	}
+	switch {
+	case (t.Fn == "->" || t.Fn == "->>") && len(texts) == 2:
+		return member(texts[0], t.Fn == "->>", texts[1])
+	case t.Fn == "#>>" && len(texts) == 2:
+		return path(texts[0], texts[1])
+	}
 	if f.of == nil || len(args) < f.least || len(args) > f.most {
 		return nil, false
 	}
@@ -188,7 +194,7 @@ func (t *Term) append(b []byte) []byte {
 // term reads the text form behind its parenthesis.
 func (s *scanner) term(depth int) (*Term, error) {
 	fn, err := s.word()
-	if err != nil || fn == nil || depth > maxDepth || functions[*fn].of == nil && !slices.Contains([]string{"sum", "coalesce", "range", "period"}, *fn) {
+	if err != nil || fn == nil || depth > maxDepth || functions[*fn].of == nil && !slices.Contains([]string{"sum", "coalesce", "range", "period", "->", "->>", "#>>"}, *fn) {
 		return nil, errForm
 	}
 	t := &Term{Fn: *fn}
@@ -290,6 +296,9 @@ func (t *Term) words() string {
 		return list[0]
 	case "plus", "minus":
 		return list[0] + map[string]string{"plus": " + ", "minus": " - "}[t.Fn] + "interval '" + strings.Join(list[1:], " ") + "'"
+	}
+	if t.Fn == "->" || t.Fn == "->>" || t.Fn == "#>>" {
+		return list[0] + t.Fn + "'" + strings.Join(list[1:], "") + "'"
 	}
 	if sign := signs[t.Fn]; sign != "" {
 		return strings.Join(list, " "+sign+" ")

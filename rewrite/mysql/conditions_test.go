@@ -48,7 +48,15 @@ func (c conditionMaker) of(name string) string {
 
 func (c conditionMaker) leaf() string {
 	op := c.pick("=", "<>", "<", "<=", ">", ">=")
-	switch c.IntN(14) {
+	switch c.IntN(19) {
+	case 14, 15:
+		return c.computed(op)
+	case 16:
+		return c.text() + " " + c.pick("=", "<>", "LIKE", "NOT LIKE", "<=>", "<") + " " + c.pick("''", "'ann'", "'Ann'", "'an'", "'an%'", "'a'", "'ANN '", "NULL", "'9'", "'2026-01'")
+	case 17:
+		return c.pick("(i, t)", "(j, t)") + c.pick(" = ", " <> ") + c.pick("(7, 'ann')", "(1, NULL)", "(0, 'Ann')")
+	case 18:
+		return c.pick("(i, j) IN ((7, 1), (0, 5))", "(i, d) NOT IN ((7, '2026-1-2'), (1, NULL))", "i <=> j", "t <=> 'ann'", "d <=> '2026-1-2'", "DATE(l) <=> '2026-01-01'", "7 <=> i", "m <=> NULL", "NOT t <=> NULL")
 	case 10:
 		return c.pick("t", "tb", "tl", "tc", "ts") + " " + op + " " + c.pick("", "", "", "", "_binary", "N", "_utf8mb4") + c.pick(oddTexts[:len(oddTexts)-1]...)
 	case 11:
@@ -82,6 +90,28 @@ func (c conditionMaker) leaf() string {
 		return c.pick("i", "t", "d", "l") + c.pick(" IS NULL", " IS NOT NULL")
 	}
 	return c.pick("i % 2 = 1", "i % 3 <> 0", "i % 2 = -1", "i IN (0, 7)", "i NOT IN (1, NULL)", "j BETWEEN 1 AND 5", "m BETWEEN 0 AND 1.5", "j NOT BETWEEN 1 AND 5", "i", "1 = 1", "1 = 0", "i = '7'", "t = 0", "d = 20260101")
+}
+
+// text is a text that is computed.
+func (c conditionMaker) text() string {
+	if c.IntN(3) == 0 {
+		return c.pick("TRIM(", "LTRIM(", "RTRIM(", "LOWER(", "UPPER(") + c.text() + ")"
+	}
+	return c.pick("t", "tb", "tl", "tc", "ts", "LOWER(tb)", "LEFT(t, 2)", "LEFT(tb, -1)", "RIGHT(t, 1)", "SUBSTR(t, 2)", "SUBSTRING(tl FROM 1 FOR 2)", "MID(t, 2, 1)", "SUBSTR(t, 0)", "CONCAT(t, 'n')", "CONCAT('a', ts, 'x')", "CONCAT(t, NULL)", "CONCAT(t, t)", "CONCAT(t, 7)", "LEFT(e, 1)",
+		"DATE_FORMAT(l, '%Y-%m')", "DATE_FORMAT(d, '%Y-%m-%d')", "DATE_FORMAT(l, '%H:%i')", "DATE_FORMAT(l, '%M')", "DATE_FORMAT(l, '')", "DATE_FORMAT(l, '%%Y')")
+}
+
+// computed is a comparison of a number, or a moment, that is computed.
+func (c conditionMaker) computed(op string) string {
+	number := c.pick("LENGTH("+c.text()+")", "CHAR_LENGTH(t)", "ABS(i)", "ABS(m)", "i * j", "m * 2", "i * m", "-i * 2", "i DIV 2", "j DIV 3", "i % 3", "MOD(j, 2)", "i & 1", "j & 4", "u * 2", "i * 2 + j", "i / 2", "m % 2", "m DIV 2", "i % -2", "LENGTH(t) % 2", "ABS(i) % 2")
+	moment := c.pick("l", "l", "d", "l + INTERVAL 1 HOUR", "l - INTERVAL 90 MINUTE", "DATE_ADD(l, INTERVAL 2 WEEK)", "DATE_SUB(l, INTERVAL 1 DAY)", "l + INTERVAL 1 MONTH", "d + INTERVAL 1 DAY", "INTERVAL 1 DAY + l", "l + INTERVAL '1' DAY", "l + INTERVAL -1 SECOND", "l + INTERVAL 1.5 DAY", "l + INTERVAL NULL DAY")
+	switch c.IntN(4) {
+	case 0, 1:
+		return number + " " + op + " " + c.pick("0", "1", "2", "3", "14", "1.5", "-1", "i", "NULL")
+	case 2:
+		return c.pick("YEAR(", "MONTH(", "DAY(", "DAYOFMONTH(", "HOUR(", "MINUTE(", "EXTRACT(YEAR FROM ", "EXTRACT(hour FROM ", "EXTRACT(YEAR_MONTH FROM ", "SECOND(") + moment + ") " + op + " " + c.pick("1", "2", "2026", "9", "23", "0", "1.5")
+	}
+	return moment + " " + op + " " + c.pick("'2026-01-01 1:00'", "'2026-01-02'", "'2026-1-2 9:00:00'", "'2026-01-02 00:59:59.999999'", "20260102", "l")
 }
 
 func (c conditionMaker) condition(depth int) string {

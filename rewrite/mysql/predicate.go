@@ -383,6 +383,12 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		}
 	case *ast.BinaryOperationExpr:
 		switch e.Op {
+		case opcode.NullEQ:
+			left, right := e.L, e.R
+			if a.operand(left).kind == "" {
+				left, right = right, left
+			}
+			return condition.Not(a.open("distinct", left, right))
 		case opcode.LogicAnd, opcode.LogicOr:
 			return condition.Condition{Op: e.Op.String(), Args: []condition.Condition{a.condition(e.L), a.condition(e.R)}}
 		default:
@@ -391,6 +397,9 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 	case *ast.PatternInExpr:
 		if e.Sel != nil {
 			return condition.Unknown("a subquery")
+		}
+		if c, ok := a.rows(e.Expr, e.List...); ok {
+			return negated(e.Not, c)
 		}
 		return negated(e.Not, a.open("in", e.Expr, e.List...))
 	case *ast.BetweenExpr:
@@ -431,18 +440,23 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 	if op == "" {
 		return condition.Unknown("a condition of another form")
 	}
+	if c, ok := a.rows(left, right); ok && (op == "=" || op == "<>") {
+		return negated(op == "<>", c)
+	}
 	if d := a.difference(left, right); d != nil {
 		return condition.OpenTerm(op, condition.Number, d, text("=0"))
 	}
+	if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
+		if c, ok := a.remainder(m, right); ok {
+			return negated(op == "<>", c)
+		}
+	}
+	if c, ok := a.cased(op, left, right); ok {
+		return c
+	} else if c, ok := a.cased(op, right, left); ok {
+		return c
+	}
 	if a.operand(left).kind == "" {
-		if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
-			return negated(op == "<>", a.remainder(m, right))
-		}
-		if c, ok := a.cased(op, left, right); ok {
-			return c
-		} else if c, ok := a.cased(op, right, left); ok {
-			return c
-		}
 		if x, y := a.constant(left), a.constant(right); x != nil && y != nil && op == "=" {
 			return condition.Constants(x, y)
 		}
@@ -476,6 +490,8 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 		values = append(values, v)
 	}
 	switch {
+	case of.reads != of.kind && op == "distinct":
+		return condition.Unknown("a comparison of days with <=>")
 	case of.reads != of.kind && op == "<>":
 		return condition.Not(condition.Open("day=", of.kind, of.name, values...))
 	case of.reads != of.kind:

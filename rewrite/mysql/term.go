@@ -26,7 +26,7 @@ func (a *asker) operand(n ast.ExprNode) operand {
 	}
 	f, ok := unwrapped(n).(*ast.FuncCallExpr)
 	if !ok || f.Schema.O != "" || len(f.Args) == 0 {
-		return operand{}
+		return a.computed(n)
 	}
 	of := operand{}
 	if name, _ := a.column(f.Args[0]); name != "" {
@@ -43,7 +43,7 @@ func (a *asker) operand(n ast.ExprNode) operand {
 			return of
 		}
 	}
-	return operand{}
+	return a.computed(n)
 }
 
 // difference gives left - right, of two sums of columns that are numbers with a sign, and of constants: what is unsigned may not fall below zero (MySQL
@@ -106,14 +106,11 @@ func caseOf(n ast.ExprNode) (fn string, arg ast.ExprNode) {
 }
 
 // remainder makes a condition of column % divisor = value.
-func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) condition.Condition {
+func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) (c condition.Condition, ok bool) {
 	name, at := a.column(m.L)
-	if name == "" || !strings.HasSuffix(typeName(at.Type), "int") {
-		return condition.Unknown("a remainder of something else than an integer column")
-	}
 	d, v := a.value(m.R, condition.Number), a.value(right, condition.Number)
-	if d == nil || v == nil {
-		return condition.Unknown("a comparison of something else than a column with values")
+	if name == "" || !strings.HasSuffix(typeName(at.Type), "int") || d == nil || v == nil {
+		return c, false
 	}
-	return condition.Open("modulo", condition.Number, name, d, v)
+	return condition.Open("modulo", condition.Number, name, d, v), true
 }

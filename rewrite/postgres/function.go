@@ -241,3 +241,33 @@ func (a *asker) member(e *pg.A_Expr, op string) (c condition.Condition, ok bool)
 	v, ok := a.value(e.Lexpr, of.kind.Element(), strings.TrimPrefix(of.typ, "_"))
 	return of.open("member", v), ok
 }
+
+// rows makes a condition of (a, b) = (1, 2), or of IN with such rows (manual, 9.25.5).
+func (a *asker) rows(e *pg.A_Expr, op string) (c condition.Condition, ok bool) {
+	left, list := e.Lexpr.GetRowExpr(), []*pg.Node{e.Rexpr}
+	if e.Kind == pg.A_Expr_Kind_AEXPR_IN {
+		list = e.Rexpr.GetList().GetItems()
+	} else if e.Kind != pg.A_Expr_Kind_AEXPR_OP {
+		return c, false
+	}
+	if left == nil || op != "=" && op != "<>" {
+		return c, false
+	}
+	c.Op = "or"
+	for _, n := range list {
+		right := n.GetRowExpr()
+		if right == nil || len(right.Args) != len(left.Args) {
+			return c, false
+		}
+		row := condition.Condition{Op: "and"}
+		for i := range left.Args {
+			equal := &pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{pg.MakeStrNode("=")}, Lexpr: left.Args[i], Rexpr: right.Args[i]}
+			row.Args = append(row.Args, a.comparison(equal))
+		}
+		c.Args = append(c.Args, row)
+	}
+	if op == "<>" {
+		c = condition.Not(c)
+	}
+	return c, true
+}

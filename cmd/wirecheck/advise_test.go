@@ -50,10 +50,6 @@ func advised(t *testing.T, engine string, want exitStatus, schema string, lines 
 	if err := json.Unmarshal([]byte(out), &a); status != want || err != nil {
 		t.Fatalf("advise: exit status %d, want %d; %v; printed:\n%s\nsaid:\n%s", status, want, err, out, said)
 	}
-	if testing.Verbose() {
-		text, _, _ := command(t, append([]string{"advise", path, "--engine", url, "--snapshot", file(t, schema), "--log-level", "warn"}, args...)...)
-		t.Log(text)
-	}
 	return &a
 }
 
@@ -181,13 +177,13 @@ func TestAdviseOrm(t *testing.T) {
 func TestAdviseRequest(t *testing.T) {
 	t.Parallel()
 	const schema = "CREATE TABLE coupon (code VARCHAR(20) PRIMARY KEY, used BOOLEAN NOT NULL);\nCREATE TABLE coupon_use (coupon VARCHAR(20), customer INT, PRIMARY KEY (coupon, customer));\n" +
-		"INSERT INTO coupon VALUES ('A', false), ('B', false), ('C', false), ('D', false);\n"
+		"CREATE TABLE voucher (code VARCHAR(20) PRIMARY KEY, used BOOLEAN NOT NULL);\nINSERT INTO coupon VALUES ('A', false), ('B', false);\nINSERT INTO voucher VALUES ('C', false), ('D', false);\n"
 	var requests [][]string
 	for i, codes := range []string{"AC", "BD"} {
 		requests = append(requests,
 			requested("redeem", i, fmt.Sprintf("SELECT used FROM coupon WHERE code = '%c'", codes[0]), "BEGIN", fmt.Sprintf("UPDATE coupon SET used = true WHERE code = '%c'", codes[0]),
 				fmt.Sprintf("INSERT INTO coupon_use (coupon, customer) VALUES ('%c', %d)", codes[0], 11+i), "COMMIT"),
-			requested("mark", i, "BEGIN", fmt.Sprintf("UPDATE coupon SET used = true WHERE code = '%c' AND NOT used", codes[1]), "COMMIT"))
+			requested("mark", i, "BEGIN", fmt.Sprintf("UPDATE voucher SET used = true WHERE code = '%c' AND NOT used", codes[1]), "COMMIT"))
 	}
 	a := advised(t, "postgres", exitFound, schema, serially(requests...), "--unit", "request")
 	found := map[string]string{}
@@ -253,21 +249,19 @@ func TestAdviseChecked(t *testing.T) {
 }
 
 // TestAdviseKeyThere: a table in which rows are looked for and put in has a unique key already, which says nothing of what goes wrong elsewhere in the same
-// transaction. No such key is proposed.
+// request. No such key is proposed. The near miss, a key on other columns, is in package replay.
 func TestAdviseKeyThere(t *testing.T) {
 	t.Parallel()
-	for key, want := range map[string]bool{"UNIQUE (hour, room)": false, "UNIQUE (hour, guest)": true} {
-		schema := "CREATE TABLE stock (item INT PRIMARY KEY, n INT);\nCREATE TABLE slot (room INT, hour INT, guest VARCHAR(20), " + key + ");\nINSERT INTO stock VALUES (1, 100);\n"
-		var requests [][]string
-		for i, guest := range []string{"Ann", "Bob"} {
-			requests = append(requests, transaction("book", "SELECT n FROM stock WHERE item = 1", fmt.Sprintf("UPDATE stock SET n = %d WHERE item = 1", 99-i),
-				fmt.Sprintf("SELECT guest FROM slot WHERE room = %d AND hour = 9", i), fmt.Sprintf("INSERT INTO slot (room, hour, guest) VALUES (%d, 9, '%s')", i, guest)))
-		}
-		a := advised(t, "postgres", exitFound, schema, serially(requests...))
-		proposed := slices.ContainsFunc(slices.Concat(a.Pairs[0].Remedies, a.Pairs[0].Tried), func(p *explore.Proof) bool { return strings.Contains(p.SQL, "UNIQUE") })
-		if proposed != want {
-			t.Errorf("%s: a key on room and hour is proposed: %v, want %v", key, proposed, want)
-		}
+	const schema = "CREATE TABLE stock (item INT PRIMARY KEY, n INT);\nCREATE TABLE slot (room INT, hour INT, guest VARCHAR(20), UNIQUE (hour, room));\nINSERT INTO stock VALUES (1, 100);\n"
+	var requests [][]string
+	for i, guest := range []string{"Ann", "Bob"} {
+		requests = append(requests, requested("book", i, "SELECT n FROM stock WHERE item = 1", fmt.Sprintf("UPDATE stock SET n = %d WHERE item = 1", 99-i),
+			fmt.Sprintf("SELECT guest FROM slot WHERE room = %d AND hour = 9", i), fmt.Sprintf("INSERT INTO slot (room, hour, guest) VALUES (%d, 9, '%s')", i, guest)))
+	}
+	a := advised(t, "postgres", exitFound, schema, serially(requests...), "--unit", "request")
+	tried := slices.Concat(a.Pairs[0].Remedies, a.Pairs[0].Tried)
+	if len(tried) == 0 || slices.ContainsFunc(tried, func(p *explore.Proof) bool { return strings.Contains(p.SQL, "UNIQUE") }) {
+		t.Errorf("remedies %+v, want some, and no key on room and hour", tried)
 	}
 }
 
@@ -276,12 +270,12 @@ func TestAdviseKeyThere(t *testing.T) {
 func TestAdviseQueue(t *testing.T) {
 	t.Parallel()
 	const schema = "CREATE TABLE job (id SERIAL PRIMARY KEY, state TEXT, owner TEXT);\nCREATE TABLE page (id SERIAL PRIMARY KEY, slug TEXT, views INT, at TIMESTAMP);\n" +
-		"INSERT INTO job (state) VALUES ('new'), ('new'), ('new'), ('hot'), ('hot');\nINSERT INTO page (slug, views, at) VALUES ('home', 0, '2024-04-01 09:00:00'), ('news', 0, '2024-04-01 09:00:00');\n"
+		"CREATE TABLE hot (id SERIAL PRIMARY KEY, state TEXT, owner TEXT);\nINSERT INTO job (state) VALUES ('new'), ('new'), ('new');\nINSERT INTO hot (state) VALUES ('new'), ('new');\nINSERT INTO page (slug, views, at) VALUES ('home', 0, '2024-04-01 09:00:00'), ('news', 0, '2024-04-01 09:00:00');\n"
 	var requests [][]string
 	for i := range 2 {
 		requests = append(requests,
 			transaction("claim", "SELECT * FROM job WHERE state = 'new' ORDER BY id LIMIT 1", fmt.Sprintf("UPDATE job SET state = 'taken', owner = 'w%d' WHERE id = %d", i, 1+i)),
-			transaction("pass", "SELECT * FROM job WHERE state = 'hot' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", fmt.Sprintf("UPDATE job SET state = 'taken', owner = 'w%d' WHERE id = %d", i, 4+i)),
+			transaction("pass", "SELECT * FROM hot WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", fmt.Sprintf("UPDATE hot SET state = 'taken', owner = 'w%d' WHERE id = %d", i, 1+i)),
 			transaction("view", "SELECT * FROM page WHERE slug = 'home' LIMIT '1'", fmt.Sprintf("UPDATE page SET views = %d, at = '2024-05-01 10:00:00.%d' WHERE id = 1", 1+i, 1+i)))
 	}
 	expect(t, advised(t, "postgres", exitFound, schema, serially(requests...)), map[string]expectation{
@@ -298,7 +292,7 @@ func TestAdviseAlike(t *testing.T) {
 		"INSERT INTO coupon VALUES (1, 'A', false), (2, 'B', false);\n"
 	var requests [][]string
 	for i, code := range []string{"A", "B"} {
-		requests = append(requests, requested("redeem", i, "BEGIN", "SELECT coupon.id AS coupon_id, coupon.used AS coupon_used FROM coupon WHERE coupon.code = '"+code+"'", "COMMIT",
+		requests = append(requests, requested("redeem", i, "SELECT coupon.id AS coupon_id, coupon.used AS coupon_used FROM coupon WHERE coupon.code = '"+code+"'",
 			"BEGIN", fmt.Sprintf("INSERT INTO coupon_use (coupon_id, customer) VALUES (%d, %d) RETURNING coupon_use.id", 1+i, 11+i), fmt.Sprintf("UPDATE coupon SET used = true WHERE coupon.id = %d", 1+i), "COMMIT"))
 	}
 	a := advised(t, "postgres", exitFound, schema, serially(requests...), "--unit", "request")
@@ -311,9 +305,9 @@ func TestAdviseAlike(t *testing.T) {
 // one order.
 func TestAdviseDeadlock(t *testing.T) {
 	t.Parallel()
-	const schema = "CREATE TABLE account (id INT PRIMARY KEY, n INT);\nINSERT INTO account VALUES (1, 100), (2, 100), (3, 100);\n"
+	const schema = "CREATE TABLE account (id INT PRIMARY KEY, n INT);\nCREATE TABLE till (id INT PRIMARY KEY, n INT);\nINSERT INTO account VALUES (1, 100), (2, 100);\nINSERT INTO till VALUES (3, 100);\n"
 	update := func(sign string, id int) string {
-		return fmt.Sprintf("UPDATE account SET n = n %s 5 WHERE id = %d", sign, id)
+		return fmt.Sprintf("UPDATE %s SET n = n %s 5 WHERE id = %d", []string{"account", "till"}[id/3], sign, id)
 	}
 	a := advised(t, "mariadb", exitClean, schema, serially(transaction("transfer", update("-", 1), update("+", 2)), transaction("transfer", update("-", 2), update("+", 1)),
 		transaction("fee", update("- 1 +", 3), update("+", 3))))

@@ -10,7 +10,7 @@ import (
 	"wirecheck/lab/explore"
 )
 
-var smallBankPrograms = flag.Int("smallbank-programs", 3, "how many of SmallBank's five programs to execute: three, of the dangerous structure, or more")
+var smallBankPrograms = flag.Int("smallbank-programs", 3, "how many of SmallBank's five programs to execute: three, of the dangerous structure, on PostgreSQL alone, or more")
 
 // smallBank are the programs of SmallBank for one customer, one after the other (Alomari, Cahill, Fekete and Röhm, ICDE 2008, section III.A). All start
 // with 100 in savings and in checking.
@@ -36,7 +36,11 @@ func TestAdviseSmallBank(t *testing.T) {
 	t.Parallel()
 	const schema = "CREATE TABLE savings (custid INT PRIMARY KEY, bal INT);\nCREATE TABLE checking (custid INT PRIMARY KEY, bal INT);\n" +
 		"INSERT INTO savings VALUES (1, 100), (2, 100), (3, 100), (4, 100);\nINSERT INTO checking VALUES (1, 100), (2, 100), (3, 100), (4, 100);\n"
-	for engine, snapshot := range map[string]string{"postgres": "repeatable read", "mariadb": "snapshot"} {
+	levels := map[string]string{"postgres": "repeatable read", "mariadb": "snapshot"}
+	if *smallBankPrograms == 3 {
+		delete(levels, "mariadb") // TestAdviseRing executes three at once there
+	}
+	for engine, snapshot := range levels {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			requests := slices.Concat(smallBank(1), smallBank(3))
@@ -86,7 +90,7 @@ func TestAdviseSmallBank(t *testing.T) {
 }
 
 // TestAdviseRing: three transactions of one shape, each of which writes what the next one reads. No two of them go wrong, at any level; all three do, below
-// serializable. The near miss is a chain of three, which has an order.
+// serializable. The near miss is a chain of three, which has an order. A read with DISTINCT cannot be locked, so there is no remedy to execute.
 func TestAdviseRing(t *testing.T) {
 	t.Parallel()
 	const schema = "CREATE TABLE light (id INT PRIMARY KEY, color INT);\nINSERT INTO light VALUES (1, 10), (2, 20), (3, 30), (4, 40);\n"
@@ -96,13 +100,13 @@ func TestAdviseRing(t *testing.T) {
 				t.Parallel()
 				var requests [][]string
 				for i, next := range []int{2, 3, to} {
-					requests = append(requests, transaction("pass", fmt.Sprintf("SELECT color FROM light WHERE id = %d", i+1), fmt.Sprintf("UPDATE light SET color = 10 WHERE id = %d", next)))
+					requests = append(requests, transaction("pass", fmt.Sprintf("SELECT DISTINCT color FROM light WHERE id = %d", i+1), fmt.Sprintf("UPDATE light SET color = 10 WHERE id = %d", next)))
 				}
 				want := exitClean
 				if name == "ring" {
 					want = exitFound
 				}
-				a := advised(t, engine, want, schema, serially(requests...), "--budget", "40s") // to prove a remedy takes longer
+				a := advised(t, engine, want, schema, serially(requests...))
 				for _, p := range a.Pairs {
 					for _, o := range p.Levels {
 						if o.Wrong+o.Possible > 0 || !o.All {

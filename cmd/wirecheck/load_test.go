@@ -72,11 +72,11 @@ func quiet(t *testing.T, got results, transactions int) {
 // transaction may be missing, no error may occur that does not occur directly.
 func TestPgbenchIsQuiet(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t, "postgres")
+	tool(t, pgEnv(w.direct), "pgbench", "-i", "-q", "-s", "2")
 	for _, protocol := range []string{"simple", "extended", "prepared"} {
 		for _, level := range []string{"read committed", "serializable"} {
 			t.Run(protocol+"/"+level, func(t *testing.T) {
-				w := newWorld(t, "postgres")
-				tool(t, pgEnv(w.direct), "pgbench", "-i", "-q", "-s", "2")
 				th := w.observe(t)
 				env := append(pgEnv(th.target), "PGOPTIONS=-c default_transaction_isolation="+strings.ReplaceAll(level, " ", `\ `))
 				// With retries a serialization failure is not the end of a client, as in any program at that level. While one client has no

@@ -419,6 +419,39 @@ Time		    Id Command	Argument
 	}
 }
 
+// bench runs pgbench.
+func (p *production) bench(t *testing.T, port int, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "pgbench", append(args, "-h", p.Host, "-p", strconv.Itoa(port), "-U", p.User, "shop")...)
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+p.Password)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("pgbench: %v: %s", err, out)
+	}
+}
+
+// benchTables makes pgbench's tables with a thousand accounts instead of a hundred thousand, and gives its script for them.
+func (p *production) benchTables(t *testing.T) (script string) {
+	t.Helper()
+	p.bench(t, p.Port, "-i", "-q", "-I", "dt")
+	c := p.connect(t, "shop")
+	c.exec("INSERT INTO pgbench_branches VALUES (1, 0)")
+	c.exec("INSERT INTO pgbench_tellers SELECT i, 1, 0 FROM generate_series(1, 10) i")
+	c.exec("INSERT INTO pgbench_accounts SELECT i, 1, 0, '' FROM generate_series(1, 1000) i")
+	c.close()
+	p.bench(t, p.Port, "-i", "-q", "-I", "p")
+	return file(t, `\set aid random(1, 1000)
+\set tid random(1, 10)
+\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = 1;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, 1, :aid, :delta, CURRENT_TIMESTAMP);
+END;
+`)
+}
+
 // benchTransactions is how many transactions the run of pgbench has; WIRECHECK_PGBENCH sets another number (10000 is the full one).
 const benchTransactions = 160
 
@@ -433,21 +466,13 @@ func TestReplayPgbench(t *testing.T) {
 		}
 	}
 	p := startProduction(t)
-	bench := func(args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "pgbench", append(args, "-h", p.Host, "-p", strconv.Itoa(p.Port), "-U", p.User, "shop")...)
-		cmd.Env = append(os.Environ(), "PGPASSWORD="+p.Password)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("pgbench: %v: %s", err, out)
-		}
-	}
-	bench("-i", "-q", "-I", "dtgvp", "-s", "1")
+	script := p.benchTables(t)
 	dump := filepath.Join(p.dir, "before.sql")
 	if err := os.Rename(p.dump(t), dump); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	bench("-n", "-c", "8", "-j", "2", "-t", strconv.Itoa(n/8))
+	p.bench(t, p.Port, "-n", "-f", script, "-c", "8", "-j", "2", "-t", strconv.Itoa(n/8))
 	after := filepath.Join(p.dir, "after.sql")
 	if err := os.Rename(p.dump(t), after); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,8 @@ func (f *fleetOf) parted(t *testing.T, parts int) (found []oracle.Finding, said 
 // TestCollectParts: two parts and the collector behind them report of three proxies what one proxy reports.
 func TestCollectParts(t *testing.T) {
 	t.Parallel()
-	spreadOut(t, []string{"READ COMMITTED", "SERIALIZABLE"}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) { return f.parted(t, 2) })
+	levels := []string{"READ COMMITTED", "SERIALIZABLE"}
+	spreadOut(t, map[string][]string{"postgres": levels, "mariadb": levels}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) { return f.parted(t, 2) })
 }
 
 // TestCollectPartsKilled: a part and the collector behind the parts are killed, again and again, and a part is started twice. Each finding is in the list

@@ -238,7 +238,9 @@ func TestChangedBehindBlock(t *testing.T) {
 			ways := [][]string{{"Q " + text, "Q COMMIT"}, {"P n |" + text, "S", "B  n|||", "D P", "E  0", "S", "Q COMMIT"},
 				{"Q COMMIT", "Q SELECT 2; " + text, "Q " + text}, {"P |" + text, "D S", "B  |||", "E  0", "S", "Q COMMIT"}}
 			compare(change, ways[(i+j)%4]...)
-			compare(change, ways[(i+j+1)%4]...)
+			if *alikeFor > 0 { // make soak
+				compare(change, ways[(i+j+1)%4]...)
+			}
 		}
 	}
 	changed, seen := 0, 0

@@ -28,11 +28,11 @@ ALIKE ?= 1h
 
 # Packages whose own goroutines share state run under the race detector. RANDOM are those whose random tests get a seed here, so that a red run is
 # red again; make soak gives them others.
-RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
+RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/shell ./trace ./trace/recorder ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build release demo test test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-race test-rest test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/wirecheck ./cmd/wirecheck
@@ -49,13 +49,18 @@ demo:
 	@$(MAKE) --no-print-directory build
 	./bin/wirecheck demo
 
-# Everything once, and what shares state between goroutines under the race detector. Fuzz targets run on their corpus. Much of the time is waiting
-# for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again.
-TEST = .ci/scratch $(GO) test -count=1 -vet=off -p 3 -parallel 4
+# Everything once, and what shares state between goroutines under the race detector, beside the rest. Fuzz targets run on their corpus. Much of the
+# time is waiting for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again.
+TEST = .ci/scratch $(GO) test -count=1 -vet=off -p 2 -parallel 4
 test: fmt vet
-	$(TEST) -timeout 30m $(RANDOM) -rapid.seed=1
+	@$(MAKE) --no-print-directory -j 2 test-race test-rest
+
+test-race:
 	$(TEST) -timeout 30m -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
+
+test-rest:
 	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
+	$(TEST) -timeout 30m $(RANDOM) -rapid.seed=1
 
 # ENGINES as "wirecheck engines list" shows them. One that is missing fails the test and is named.
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
@@ -144,6 +149,8 @@ soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestPredicateRandom|TestRequestSkewRandom' ./oracle/isolation -predicate-runs 1000000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestEngines|TestLevelsInWindow' ./oracle/isolation -engine-runs 100000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestSieve|TestParts' ./oracle/isolation -sieve-runs 20000
+	$(GO) test -count=1 -timeout 60m -v -run TestShapedPlansAreParsedPlans ./rewrite/mysql -shape-rounds 60
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign ./oracle/isolation -mutations 60000
@@ -157,7 +164,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
-	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
+	$(GO) test -count=1 -timeout 0 -v -run 'TestAlike|TestChangedBehindBlock' ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	@$(MAKE) --no-print-directory build
 	$(GO) run ./internal/bench -only hostile -length $(ALIKE)
 	$(GO) test -count=1 -timeout 60m -v -run TestAgree ./lab/panel -agree-cases 1500 -agree-seed $$(date +%s)

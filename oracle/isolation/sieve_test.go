@@ -497,6 +497,13 @@ s3 t3 begin "serializable"; t3 r y@1; t3 r x@0; t3 commit
 				e.Error = &history.ServerError{Code: "1205"}
 			}
 		}},
+		{"a write that was not captured", false, func(_ int, e *history.Event) {
+			if e.Txn == 2 && writes(e) {
+				e.Accesses, e.Tokens = nil, []string{"T2"}
+			} else if e.Txn == 3 && len(e.Accesses) > 0 && e.Accesses[0].Row.Key == "y" {
+				e.Accesses[0].Writer = "T2"
+			}
+		}},
 		{"a row without key", false, func(_ int, e *history.Event) {
 			for i := range e.Accesses {
 				if e.Accesses[i].Row.Key == "y" {

@@ -109,7 +109,7 @@ func (s *Sieve) exact(in []bool, suspects int) *exact {
 
 // judge draws the edges of a row.
 func (x *exact) judge(w *row) {
-	if x.row = w; w.why != "" || len(w.facts) < 2 {
+	if x.row = w; w.why != "" || len(w.facts) < 2 && !w.versions[0].heard() {
 		x.why = w.why
 		return
 	}

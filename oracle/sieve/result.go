@@ -251,8 +251,8 @@ func (s *Sieve) context(r *Result, in []bool) {
 	if some {
 		more := make([]bool, len(in))
 		for _, p := range s.parts {
-			if s.tellAll() && !s.rough {
-				break // each tells all that is said of it
+			if s.tellAll() && !s.rough && !p.heard {
+				continue // each tells all that is said of it
 			}
 			p.context(s.images, func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })
 		}

@@ -14,6 +14,7 @@ type Rows struct {
 	chains  []chain
 	store   store
 	row     row
+	heard   bool // see version.heard
 }
 
 func newRows(t *txns) *Rows { return &Rows{txns: t} }
@@ -179,9 +180,15 @@ func (r *Rows) edges(o *out) (why string) {
 		if why := w.judge(o, r.txns, r.keyed[n]); why != "" {
 			return why
 		}
+		for i := range w.versions {
+			r.heard = r.heard || w.versions[i].heard()
+		}
 	}
 	return ""
 }
+
+// heard reports whether others alone tell who wrote the version.
+func (v *version) heard() bool { return v.writer != none && !v.listed }
 
 // is is the standing of the version's writer; a version that was undone counts as of one rolled back.
 func (v *version) is(t *txns) status {
@@ -390,8 +397,12 @@ func (w *row) together(t *txns, images bool, f func(key uint64, list []uint32, w
 	}
 	for v := range w.versions {
 		u := &w.versions[v]
-		if w.rough {
-			w.tell(f, u.ver*ofVersion, w.touched(w.list[:0], v, nil), needAll)
+		list := w.touched(w.list[:0], v, nil)
+		if heard := u.heard(); heard || w.rough {
+			if heard {
+				list = append(list, u.writer)
+			}
+			w.tell(f, u.ver*ofVersion, list, needAll)
 		}
 		if images && u.writer != none {
 			w.tell(f, u.ver*ofImage, w.touched(append(w.list[:0], u.writer), v, func(i int) bool { return w.facts[i].flags&isPrev != 0 }), needFirst)

@@ -17,6 +17,7 @@
 // X is not drawn where X is there, and X is in the component if both of its ends are. What else decides which edge is drawn comes from the
 // accesses of the transactions themselves, with these exceptions, for which more transactions are given to the Checker than are suspect (context):
 //   - The place of a version may be told by another access than that of the suspect. Then all that touched the version go along.
+//   - A version whose writer did not tell it, but a reader, is there for the one alone who was given both.
 //   - What people know a row by is told by the first transaction that says it.
 //   - What an INSERT that does not say so found in the row is told by all that touched the version before its own.
 //   - What an UPDATE left as it was is told by the image that the version has which it replaced.

@@ -65,6 +65,11 @@ func Judge(inputs []Input, opts isolation.Options, ordered bool, warn func(strin
 		twice = twice && ok && Seekable(again)
 	}
 	if twice && follow == nil {
+		if !ordered && len(inputs) == 1 {
+			if err = judgeStraight(j, inputs, opts, warn); j.Checker != nil || err != nil {
+				return j, err
+			}
+		}
 		if err = judgeSuspects(j, inputs, opts, ordered, warn); j.Checker != nil || err != nil {
 			return j, err
 		}
@@ -152,6 +157,35 @@ func rewind(inputs []Input) error {
 		}
 	}
 	return nil
+}
+
+// judgeStraight counts what is in a history of which a quick look says that nothing in it is suspect. It gives no checker where that look does not, or the
+// history cannot be read.
+func judgeStraight(j *Judgement, inputs []Input, opts isolation.Options, warn func(string)) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(keepingGarbage))
+	var warnings []string
+	in, err := openAll(inputs, func(text string) { warnings = append(warnings, text) })
+	if err != nil {
+		return rewind(inputs)
+	}
+	opts.Only = func(uint64) bool { return false }
+	c, s := isolation.New(opts), sieve.NewStraight(!opts.Transactions)
+	var e history.Event
+	for err = in.list[0].next(&e); err == nil; err = in.list[0].next(&e) {
+		if c.Add(&e); !s.Add(&e) {
+			break
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return errors.Join(in.close(), rewind(inputs))
+	}
+	in.finish(c)
+	for _, text := range warnings {
+		warn(text)
+	}
+	isolation.Settle(c, isolation.Counts{})
+	j.Checker = c
+	return in.close()
 }
 
 // maxRowParts bounds the parts in which the sieve judges rows, at the same time.

@@ -107,7 +107,7 @@ func said(t *testing.T, c *Checker) string {
 }
 
 // sieveCounts counts what the histories of a test were.
-type sieveCounts struct{ all, none, some, whole, found, proved, refuted, walked, cycles, alone, shown int }
+type sieveCounts struct{ all, none, some, whole, found, proved, refuted, walked, cycles, alone, shown, straight int }
 
 // same judges a history with and without a sieve.
 func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, parts int, what string) {
@@ -115,6 +115,15 @@ func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, p
 	_, whole := run(opts, events)
 	c, r := sieved(opts, events, parts, false, false)
 	a := said(t, whole)
+	if straight(opts, events) {
+		counted := opts
+		counted.Only = func(uint64) bool { return false }
+		_, c := run(counted, events)
+		if Settle(c, Counts{}); said(t, c) != a {
+			t.Fatalf("%s, %+v (strict %v): a straight history, in which there is\n%s\n%s", what, opts.Options(), opts.Strict, a, written(events))
+		}
+		n.straight++
+	}
 	if b := said(t, c); a != b {
 		t.Fatalf("%s, %+v, sieve %+v (strict %v): without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), *r, opts.Strict, a, b, written(events))
 	}
@@ -158,6 +167,16 @@ func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, p
 	if len(whole.order) > 0 {
 		n.found++
 	}
+}
+
+// straight reports whether a quick look says that nothing is suspect.
+func straight(opts Options, events []history.Event) bool {
+	s := sieve.NewStraight(!opts.Transactions)
+	is := opts.Recorder == nil
+	for i := range events {
+		is = is && s.Add(&events[i])
+	}
+	return is
 }
 
 // proves checks that each level that the whole history satisfies is proved by an order of what a sieve left, and of all else in the sieve's order.
@@ -448,6 +467,28 @@ func TestSieveWalks(t *testing.T) {
 	t.Logf("%+v", n)
 	if n.walked < 300 || n.cycles < 300 {
 		t.Errorf("%+v: the histories prove little", n)
+	}
+}
+
+// TestSieveStraight: a quick look says that nothing is suspect in most histories that are serial, and in none that a few changes made one with something in it.
+func TestSieveStraight(t *testing.T) {
+	var serial, mutated sieveCounts
+	for seed := range *sieveRuns * 4 {
+		rng := rand.New(rand.NewPCG(seed, 26))
+		d := newToy(rng.IntN, 1+rng.IntN(2), 2+rng.IntN(4))
+		d.keyed, d.asOf = true, d.asOf && rng.IntN(4) == 0
+		for range 10 + rng.IntN(60) {
+			d.step()
+		}
+		opts, events := randomOptions(rng), plain(rng, d)
+		serial.same(t, opts, events, 1, fmt.Sprint("serial, seed ", seed))
+		if straight(opts, events) {
+			mutated.same(t, opts, mutate(rng, events), 1, fmt.Sprint("serial and mutated, seed ", seed))
+		}
+	}
+	t.Logf("%+v\n%+v", serial, mutated)
+	if n := int(*sieveRuns); serial.straight < 2*n || mutated.straight < n/4 || mutated.none-mutated.straight < n/8 || mutated.found < n/8 || mutated.whole < n/8 {
+		t.Error("the histories prove little")
 	}
 }
 

@@ -72,21 +72,56 @@ func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
+// name is a text by its last digits, and a hash of what stands in front of them.
+type name struct{ front, number uint64 }
+
+func nameOf(seed uint64, s string) (n name) {
+	i := len(s)
+	for digit := uint64(1); i > 0 && s[i-1]-'0' < 10 && digit < 1e15; digit *= 10 {
+		i--
+		n.number += uint64(s[i]-'0') * digit
+	}
+	for i < len(s) && s[i] == '0' { // "01" is not "1"
+		i++
+	}
+	n.front = hash(seed, s[:i])
+	return n
+}
+
+// near is a hash that a name has in common with so many others, of the numbers beside its own.
+func (n name) near(beside uint64) uint64 {
+	h := (n.front ^ n.number/beside) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+func (n name) hash() uint64 { return max(n.near(1), 1) }
+
+// of is the name of something that belongs to a row.
+func (n name) of(row uint64) name { return name{n.front ^ row*0xd6e8feb86659fd93, n.number} }
+
+// names is a set of names. Those with numbers beside each other take little room. The zero value is empty.
+type names struct {
+	words index
+	bits  []uint64
+}
+
+// add adds a name. It reports whether it was not there.
+func (s *names) add(n name) bool {
+	at, had := s.words.put(max(n.near(64), 1), uint32(len(s.bits)))
+	if !had {
+		s.bits = append(s.bits, 0)
+	}
+	bit := uint64(1) << (n.number % 64)
+	was := s.bits[at]&bit != 0
+	s.bits[at] |= bit
+	return !was
+}
+
 // tokenHash is the hash of a token. Recorders number their transactions: those of the tokens that differ in their last digits alone lie beside each other in
 // an index, so that a cache has them where a transaction needs one.
 func tokenHash(s string) uint64 {
-	i, number := len(s), uint64(0)
-	for digit := uint64(1); i > 0 && s[i-1]-'0' < 10 && digit < 1e15; digit *= 10 {
-		i--
-		number += uint64(s[i]-'0') * digit
-	}
-	zeros := i // "01" is not "1"
-	for zeros < len(s) && s[zeros] == '0' {
-		zeros++
-	}
-	h := (hash(tokenSeed, s[:zeros]) ^ number/beside) * 0x9e3779b97f4a7c15
-	h ^= h >> 29
-	return max(h&^((beside-1)<<indexShift)|number%beside<<indexShift, 1)
+	n := nameOf(tokenSeed, s)
+	return max(n.near(beside)&^((beside-1)<<indexShift)|n.number%beside<<indexShift, 1)
 }
 
 const (

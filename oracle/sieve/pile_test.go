@@ -88,16 +88,20 @@ func TestPileJoin(t *testing.T) {
 	}
 }
 
-// TestTokenHash: tokens have different hashes, and those that differ in their last digits alone lie beside each other in an index.
+// TestTokenHash: tokens have different hashes and are different names, and those that differ in their last digits alone lie beside each other in an index.
 func TestTokenHash(t *testing.T) {
 	seen := map[uint64]string{}
+	var all names
 	for _, prefix := range []string{"", "T", "0", "T0", "T1", "s1-", "123456789012345", "12345678901234567890", "T123456789012345678", "a\x00"} {
 		for n := range 300 {
 			token := prefix + strconv.Itoa(n)
 			if other, had := seen[tokenHash(token)]; had && other != token {
 				t.Errorf("%q and %q have one hash", token, other)
 			}
-			seen[tokenHash(token)] = token
+			_, had := seen[tokenHash(token)]
+			if seen[tokenHash(token)] = token; all.add(nameOf(tokenSeed, token)) == had {
+				t.Errorf("%q is there: %v", token, !had)
+			}
 		}
 	}
 	for n := 16; n < 31; n++ {

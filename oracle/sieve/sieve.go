@@ -535,9 +535,13 @@ func (s *Sieve) keep(a *access, version uint64, f fact) {
 
 // row is the hash of the row of an access, or of a version where rows have no keys.
 func (a *access) row(version uint64) uint64 {
-	row := (a.table.hash ^ a.key) * 0x9e3779b97f4a7c15
 	if a.key == 0 {
-		row = (a.table.hash ^ version ^ 0x5555555555555555) * 0x9e3779b97f4a7c15
+		return rowHash(a.table.hash, version^0x5555555555555555)
 	}
+	return rowHash(a.table.hash, a.key)
+}
+
+func rowHash(table, key uint64) uint64 {
+	row := (table ^ key) * 0x9e3779b97f4a7c15
 	return max(row^row>>31, 1)
 }

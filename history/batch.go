@@ -52,7 +52,7 @@ func (r *BatchReader) Read(data []byte, take func(*Event)) error {
 		}
 		e := &r.event
 		clear(e.Accesses)
-		*e = Event{Accesses: e.Accesses[:0], Tokens: e.Tokens[:0]}
+		e.reset()
 		if err := readRecord(string(rest[k:k+int(size)]), e, &r.list, &r.words, &r.text); err != nil {
 			return fmt.Errorf("record %d of the batch: %w", n, err)
 		}
@@ -75,5 +75,5 @@ func readRecord(s string, e *Event, list *[]string, words *words, text *text) er
 	if b.bad || b.i != len(s) {
 		return errDamaged
 	}
-	return e.Check()
+	return e.checkNumbers() // words are of our lists
 }

@@ -377,8 +377,7 @@ func (r *Reader) nextBinary(e *Event) error {
 	if err != nil {
 		return err
 	}
-	acc, tokens := e.Accesses[:0], e.Tokens[:0]
-	*e = Event{Accesses: acc, Tokens: tokens}
+	e.reset()
 	list := &r.list
 	if r.again != nil { // it has all words
 		all := r.list
@@ -567,29 +566,22 @@ func (r *binaryReader) access(a *Access) {
 	} else {
 		a.Row.Key = r.text.number(r.uint())
 	}
-	for _, f := range [...]struct {
-		bit uint64
-		to  *string
-	}{{accVersion, &a.Version}, {accWriter, &a.Writer}, {accPrev, &a.Prev}, {accPrevWriter, &a.PrevWriter}} {
-		if mask&f.bit != 0 {
-			*f.to = r.str()
+	str := func(bit uint64) string {
+		if mask&bit == 0 {
+			return ""
 		}
+		return r.str()
 	}
-	for _, f := range [...]struct {
-		bit uint64
-		to  *uint64
-	}{{accOrder, &a.Order}, {accPrevOrder, &a.PrevOrder}, {accAsOf, &a.AsOf}} {
-		if mask&f.bit != 0 {
-			*f.to = r.uint()
+	num := func(bit uint64) uint64 {
+		if mask&bit == 0 {
+			return 0
 		}
+		return r.uint()
 	}
-	for _, f := range [...]struct {
-		bit uint64
-		to  *string
-	}{{accName, &a.Name}, {accImage, &a.Image}, {accWas, &a.Was}, {accValues, &a.Values}} {
-		if mask&f.bit != 0 {
-			*f.to = r.str()
-		}
+	a.Version, a.Writer, a.Prev, a.PrevWriter = str(accVersion), str(accWriter), str(accPrev), str(accPrevWriter)
+	a.Order, a.PrevOrder, a.AsOf = num(accOrder), num(accPrevOrder), num(accAsOf)
+	if mask&(accName|accImage|accWas|accValues) != 0 {
+		a.Name, a.Image, a.Was, a.Values = str(accName), str(accImage), str(accWas), str(accValues)
 	}
 	a.Approx = mask&accApprox != 0
 	r.bad = r.bad || mask >= noAccess

@@ -82,8 +82,7 @@ func (r *Reader) nextEvent(e *Event) error {
 			continue
 		}
 		p := parser{s: line, words: &r.words, text: &r.text}
-		acc, tokens := e.Accesses[:0], e.Tokens[:0]
-		*e = Event{Accesses: acc, Tokens: tokens}
+		e.reset()
 		err = p.event(e)
 		if err == nil {
 			return nil
@@ -96,14 +95,20 @@ func (r *Reader) nextEvent(e *Event) error {
 	}
 }
 
+// reset makes e empty, with the room of its slices for the next event.
+func (e *Event) reset() {
+	acc, tokens := e.Accesses[:0], e.Tokens[:0]
+	*e = Event{}
+	e.Accesses, e.Tokens = acc, tokens
+}
+
 // Decoder reads events that stand elsewhere than in a history file, each in its JSON form, as AppendEvent writes it.
 type Decoder struct{ words words }
 
 // Decode reads an event into e. The slices in e are used again by the next call; the strings stay valid.
 func (d *Decoder) Decode(text []byte, e *Event) error {
 	p := parser{s: string(text), words: &d.words}
-	acc, tokens := e.Accesses[:0], e.Tokens[:0]
-	*e = Event{Accesses: acc, Tokens: tokens}
+	e.reset()
 	return p.event(e)
 }
 
@@ -334,18 +339,12 @@ func (p *parser) serverError(to *ServerError) error {
 // Check says what no reader of the event could make sense of, as an error.
 func (e *Event) Check() error {
 	switch e.Kind {
-	case EventSession, EventClose, EventStmt:
-	case EventBegin, EventEnd:
-		if e.Txn == 0 {
-			return fmt.Errorf("a %s event needs t, the transaction's number", e.Kind)
-		}
-	case "":
-		return errors.New("the event has no kind (key e)")
+	case EventSession, EventClose, EventStmt, EventBegin, EventEnd, "":
 	default:
 		return fmt.Errorf("unknown kind of event %q", string(e.Kind))
 	}
-	if e.Session == 0 {
-		return fmt.Errorf("a %s event needs s, the session's number", e.Kind)
+	if err := e.checkNumbers(); err != nil {
+		return err
 	}
 	switch e.Outcome {
 	case "", OutcomeCommitted, OutcomeAborted, OutcomeUnknown:
@@ -363,6 +362,19 @@ func (e *Event) Check() error {
 		default:
 			return fmt.Errorf("unknown operation %q", string(a.Op))
 		}
+	}
+	return nil
+}
+
+// checkNumbers is Check of an event whose words are known ones.
+func (e *Event) checkNumbers() error {
+	switch {
+	case e.Kind == "":
+		return errors.New("the event has no kind (key e)")
+	case e.Txn == 0 && (e.Kind == EventBegin || e.Kind == EventEnd):
+		return fmt.Errorf("a %s event needs t, the transaction's number", e.Kind)
+	case e.Session == 0:
+		return fmt.Errorf("a %s event needs s, the session's number", e.Kind)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -108,6 +109,13 @@ func (p *parser) uint() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(d) < 20 && d[0] != '-' { // it fits
+		n := uint64(0)
+		for i := range len(d) {
+			n = n*10 + uint64(d[i]-'0')
+		}
+		return n, nil
+	}
 	n, err := strconv.ParseUint(d, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("column %d: %s is no whole number from 0 to 2^64-1", p.i-len(d)+1, d)
@@ -172,7 +180,7 @@ func (p *parser) raw() (string, error) {
 	if !p.take('"') {
 		return "", p.syntax("a string")
 	}
-	for i := p.i; i < len(p.s); i++ {
+	for i := plain8(p.s, p.i); i < len(p.s); i++ {
 		switch c := p.s[i]; {
 		case c == '"':
 			s := p.s[p.i:i]
@@ -187,6 +195,21 @@ func (p *parser) raw() (string, error) {
 	}
 	p.i = len(p.s)
 	return "", p.syntax("the end of a string")
+}
+
+// plain8 is the first place from i on at which a string may end or need a second look. It looks at eight bytes at a time, and leaves the last ones.
+func plain8(s string, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s); i += 8 {
+		w := s[i : i+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		quote, slash := x^('"'*ones), x^('\\'*ones)
+		// The lowest byte in which a bit stays is one that is 0, or below 0x20. Higher ones may only seem so.
+		if odd := ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x) & highs; odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
+	return i
 }
 
 // escaped reads the rest of a string whose first backslash is at i.

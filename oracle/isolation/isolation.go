@@ -164,6 +164,7 @@ type Checker struct {
 	spare       spare           // room for the next transactions'
 	recs        []record        // room for register's
 	last        *table          // the table of the last access
+	recent      *session        // the one that was asked for last
 }
 
 // New makes a Checker.
@@ -243,7 +244,7 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 	case history.EventStmt:
 		c.statement(e)
 	case history.EventEnd:
-		if t := c.open[e.Txn]; t != nil {
+		if t := c.openOf(e.Session, e.Txn); t != nil {
 			c.endTxn(t, e)
 		} else {
 			c.coverage.contradiction(endUnbegun)
@@ -270,6 +271,9 @@ func (c *Checker) Broken() string { return c.coverage.Broken }
 func (c *Checker) Kept() int { return len(c.open) + len(c.ended) }
 
 func (c *Checker) sessionOf(id uint64) *session {
+	if c.recent != nil && c.recent.id == id {
+		return c.recent
+	}
 	s := c.sessions[id]
 	if s == nil {
 		s = &session{id: id, info: history.Event{Kind: history.EventSession, Session: id}, dbms: product.Of("")}
@@ -278,7 +282,16 @@ func (c *Checker) sessionOf(id uint64) *session {
 		}
 		c.sessions[id] = s
 	}
+	c.recent = s
 	return s
+}
+
+// openOf is the open transaction with an id, as an event of a session names it; nil: there is none.
+func (c *Checker) openOf(session, id uint64) *txn {
+	if s := c.recent; s != nil && s.id == session && s.txn != nil && s.txn.id == id && len(c.coverage.Contradictions) == 0 {
+		return s.txn
+	}
+	return c.open[id]
 }
 
 func (c *Checker) beginTxn(e *history.Event) *txn {
@@ -323,7 +336,7 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 }
 
 func (c *Checker) statement(e *history.Event) {
-	t := c.open[e.Txn]
+	t := c.openOf(e.Session, e.Txn)
 	if t == nil {
 		if t = c.late[e.Txn]; t != nil {
 			c.finishLate(t, e)
@@ -473,7 +486,7 @@ func (c *Checker) closeSession(e *history.Event) {
 		delete(c.late, t.id)
 		c.coverage.Untold++
 	}
-	s.late = nil
+	s.late, c.recent = nil, nil
 	delete(c.sessions, e.Session)
 }
 

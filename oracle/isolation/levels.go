@@ -95,6 +95,7 @@ func Draw(c, all *Checker, txns iter.Seq[cycle.Txn], edges iter.Seq[cycle.Depend
 		return
 	}
 	n := 0
+	c.levels.Room(len(all.ran))
 	for t := range txns {
 		if is := all.ran[n]; t.Edges {
 			c.levels.AddTxn(level.Txn{ID: t.ID, Session: t.Session, From: t.From, To: t.To, Writes: is.wrote, Own: is.own})

@@ -81,6 +81,11 @@ type edge struct {
 // NewGraph makes an empty graph.
 func NewGraph() *Graph { return &Graph{} }
 
+// Room makes room for so many more transactions.
+func (g *Graph) Room(n int) {
+	g.txns, g.at.near = slices.Grow(g.txns, n), slices.Grow(g.at.near, n)
+}
+
 // AddTxn adds a committed transaction. Where ticks are equal, those of one session come in their order.
 func (g *Graph) AddTxn(t Txn) {
 	if _, ok := g.at.of(t.ID); !ok {

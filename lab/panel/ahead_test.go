@@ -94,3 +94,34 @@ func TestAheadEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestWatchedCrash: crash reports a server that ends in the midst of a statement also where the isolation oracle's proxy saw that first. Beside it a statement
+// that harms nobody.
+func TestWatchedCrash(t *testing.T) {
+	t.Parallel()
+	list, err := Select("isolation,crash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := backends.Open(t.Context(), "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	level, err := FindLevel(s.Engine, s.Engine.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, program := range []string{"true", "kill -9 $PPID"} {
+		b, err := Open(t.Context(), s, lab.Config{Level: level}, list, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close(context.Background()) })
+		spec := parse(t, "setup { CREATE TABLE t (id INT) }\nsession s1\nstep a { COPY t TO PROGRAM '"+program+"' }\npermutation a")
+		d, err := b.Run(t.Context(), spec, spec.Permutations[0])
+		if err != nil || len(d.Rulings) != 1 || len(d.Rulings[0].Findings) != want {
+			t.Errorf("%s: %+v, %v", program, d.Rulings, err)
+		}
+	}
+}

@@ -223,7 +223,10 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		}
 		d.Isolation, d.Judged, d.steps = b.proxy.Checker.Result(), true, b.steps
 		d.Isolation.Coverage.UnknownWriters = 0 // those without a known writer are the setup's
-		if len(b.selection.Judges) == 0 || r.Crashed || r.Hung {
+		if r.Crashed || r.Hung {
+			return d, b.directly(ctx, spec, p, d)
+		}
+		if len(b.selection.Judges) == 0 {
 			return d, nil
 		}
 	}
@@ -239,6 +242,20 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 	d.Rulings, err = b.rule(ctx, spec, p, r)
 	return d, err
+}
+
+// directly judges a case of which the proxy saw no end: the server may be judged by what it does without the proxy alone. If nothing can be executed any
+// more, it has ended.
+func (b *Panel) directly(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, d *Judgement) error {
+	r, err := b.Again(ctx, spec, p)
+	switch {
+	case err == nil && (r.Crashed || r.Hung):
+		d.Result = r
+	case err == nil || !d.Crashed || ctx.Err() != nil:
+		return nil
+	}
+	d.Rulings, err = b.rule(ctx, spec, p, d.Result)
+	return err
 }
 
 // ahead resets the databases of oracles that judge while the case is executed in another one. If they are not needed, join ends that; what was cut

@@ -41,3 +41,11 @@ func Upkeep(setup []string, st *statement.Statement) bool {
 	plain := regexp.MustCompile("(?i)\\bcreate\\s+index\\s+(if\\s+not\\s+exists\\s+)?[`\"]?" + m[1] + "\\b")
 	return slices.ContainsFunc(setup, plain.MatchString)
 }
+
+// skips finds SKIP LOCKED, also in a subquery.
+var skips = regexp.MustCompile(`(?i)\bskip\s+locked\b`)
+
+// Skips reports whether a statement leaves out rows that others have locked. Which ones depends on which index others locked and on which it meets the
+// locks: for a covering index InnoDB leaves the record itself alone (MySQL manual, 17.7.3), and which index is taken depends on statistics, which two
+// databases do not share.
+func Skips(st *statement.Statement) bool { return skips.MatchString(st.Text) }

@@ -325,7 +325,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		}, causes: w.causes, place: c.place}}, nil
 	case c.features.late && st.Failed() && st.Answer.Err != nil && strings.HasPrefix(st.Answer.Err.Code, "23"):
 		return skip("a constraint may be looked at when its transaction ends")
-	case q.Locking.SkipLocked:
+	case schedule.Skips(q):
 		return skip("SKIP LOCKED leaves out rows by locks that are not all known")
 	case len(r.locked)+len(r.read) == 0:
 		c.snap(w, x, i, nil, true)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"wirecheck/answer"
@@ -124,6 +125,9 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	return v, nil
 }
 
+// naming finds statements that a server refuses if it does not have an index or a partition of a name. The stage has those of the setup.
+var naming = regexp.MustCompile(`(?i)\b(?:use|force|ignore)\s+(?:index|key)\b|\bpartition\s*\(\s*\w`)
+
 // undecidable says why a schedule is not judged at all; empty if it is.
 func (c *frame) undecidable() string {
 	s := c.s
@@ -144,6 +148,8 @@ func (c *frame) undecidable() string {
 		switch {
 		case st.DDL && !schedule.Upkeep(s.Setup, st) && !c.followed(i):
 			return "a step changes definitions: " + s.Steps[i].Name
+		case st.DDL && s.Says(naming):
+			return "a statement names an index or a partition, and " + s.Steps[i].Name + " defines such things"
 		case st.Verb == "script":
 			return "the answers of a step of several statements cannot be told apart: " + s.Steps[i].Name
 		}

@@ -59,14 +59,21 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 	return k.follow(got, names), nil
 }
 
+// ahead says why the numbers that counters give are others in each database.
+func (k *check) ahead() string {
+	if p := k.original.DBMS(); p.NumbersAhead && counting.MatchString(strings.Join(k.original.Setup, ";\n")) {
+		return p.Title + " hands out numbers in advance"
+	}
+	return ""
+}
+
 // unrepeatable says why the case may do something else each time.
 func (k *check) unrepeatable() string {
-	setup := strings.Join(k.original.Setup, ";\n")
 	if k.original.Varies() != "" {
 		return "the setup makes another database each time"
 	}
-	if k.original.DBMS().NumbersAhead && counting.MatchString(setup) {
-		return k.original.DBMS().Title + " hands out numbers in advance"
+	if why := k.ahead(); why != "" {
+		return why
 	}
 	for i := 1; i < len(k.original.Steps); i++ {
 		if a, b := &k.original.Steps[i-1], &k.original.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
@@ -82,7 +89,7 @@ func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 	switch {
 	case d.Volatile != "" && d.Verb != "set" && d.Control.Verb == statement.ControlNone:
 		return "", st.Name + " may give another result each time: " + d.Volatile
-	case d.Locking.SkipLocked:
+	case schedule.Skips(d):
 		return "", st.Name + " leaves out what is locked: which index records are is the plan's choice"
 	case !c.dbms.visible || c.untouched || d.Unparsed || d.Control.Verb != statement.ControlNone:
 		return d.Text, ""
@@ -138,7 +145,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		if concurrent(w) != concurrent(st) {
 			return apart(st.Name + " was refused for what transactions do in one of them only")
 		}
-		if skips.MatchString(st.Statement.Text) && len(st.Statement.Targets()) > 0 {
+		if schedule.Skips(&st.Statement) && len(st.Statement.Targets()) > 0 {
 			return apart(st.Name + " leaves out rows by the locks that it meets")
 		}
 		if t := schedule.Of(transactions, i); t != nil {
@@ -234,11 +241,6 @@ func concurrent(st *schedule.Step) string {
 	return string(st.Reason)
 }
 
-// skips finds SKIP LOCKED, also in a subquery. Which rows it leaves out depends on which index others locked and on which it meets the
-// locks: for a covering index InnoDB leaves the record itself alone (MySQL manual, 17.7.3), and which index is taken depends on
-// statistics, which two databases do not share.
-var skips = regexp.MustCompile(`(?i)\bskip\s+locked\b`)
-
 // comparable reports whether the same statement on the same database gives the same result, also in a database of another name and
 // with columns of ours.
 func (c *plan) comparable(st *statement.Statement) bool {
@@ -247,7 +249,7 @@ func (c *plan) comparable(st *statement.Statement) bool {
 	default:
 		return false
 	}
-	if st.Volatile != "" || st.Unparsed || physical.MatchString(st.Text) || skips.MatchString(st.Text) {
+	if st.Volatile != "" || st.Unparsed || physical.MatchString(st.Text) || schedule.Skips(st) {
 		return false
 	}
 	return !slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool {

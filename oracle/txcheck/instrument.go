@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
@@ -219,7 +220,7 @@ func unfit(p *dbms, st *statement.Statement) string {
 		return "rows that its order leaves equal may come in any order"
 	case st.Verb == "update" && len(st.Main()) > 1:
 		return "a row may be joined with several others, of which one gives the value"
-	case st.Locking.SkipLocked:
+	case schedule.Skips(st):
 		return "SKIP LOCKED depends on who runs at the same time"
 	case p.visible && showsColumns(st):
 		return "it would show the added columns to itself"

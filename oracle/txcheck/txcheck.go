@@ -270,6 +270,9 @@ func (k *check) counters() string {
 	if counts && leftOut {
 		return "the database counts rows by itself, and statements that are left out may have used up numbers"
 	}
+	if counts {
+		return k.ahead()
+	}
 	return ""
 }
 

@@ -57,7 +57,7 @@ func (c *check) compare(class oracle.Class, e *serial) (out []difference) {
 // what a transaction reads until its end (WriteCheck, section 5.4, footnote 4: not where serializable is SSI).
 func (c *check) readsCompared(n int) bool {
 	st := &c.s.Steps[n]
-	if !st.Before.InTransaction() && !st.After.InTransaction() || st.Statement.Locking.SkipLocked {
+	if !st.Before.InTransaction() && !st.After.InTransaction() || schedule.Skips(&st.Statement) {
 		// In autocommit a SELECT, and what a locking one reads in subqueries, reads a snapshot as old as its beginning (MySQL manual, 17.7.2.1,
 		// SERIALIZABLE); SKIP LOCKED leaves out rows, so that the view is inconsistent (MySQL manual, 17.7.2.4).
 		return false

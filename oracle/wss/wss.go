@@ -123,6 +123,8 @@ func (c *check) undecidable() string {
 			case st.Control.Verb != statement.ControlNone:
 			case st.Variables:
 				return fmt.Sprintf("%s depends on what its session did before (WriteCheck, section 2.2, footnote 3): writes must be independent of earlier reads", c.s.Steps[n].Name)
+			case schedule.Skips(st):
+				return c.s.Steps[n].Name + " writes what SKIP LOCKED did not leave out, which depends on who runs at the same time"
 			case st.Volatile != "":
 				return fmt.Sprintf("%s may do something else each time: %s", c.s.Steps[n].Name, st.Volatile)
 			}

@@ -31,8 +31,6 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why s
 		return "", err
 	case !known:
 		return uncertain + "its catalog cannot be read", nil
-	case c.dbms.SubqueryEither:
-		return uncertain + "which versions these see is not documented", nil
 	}
 	for _, r := range list {
 		for _, name := range []string{r.Child, r.Parent} {
@@ -42,8 +40,12 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why s
 		}
 	}
 	var keys map[string][][]string
+	transactions := s.Transactions()
 	for _, x := range c.statements {
 		if x.target != nil && awakens(setup, x) {
+			if c.dbms.SubqueryEither && c.beside(list, setup, transactions, x) {
+				return uncertain + "which versions these see is not documented", nil
+			}
 			if keys == nil && o.Keys != nil {
 				if keys, err = o.Keys(ctx); err != nil {
 					return "", err
@@ -73,6 +75,26 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why s
 		}
 	}
 	return "", nil
+}
+
+// beside reports whether another transaction that ran at some time since the statement's began writes, also by an action, a table whose rows the actions of
+// the statement choose: these are others in an older version.
+func (c *plan) beside(list []schedule.Reference, setup string, transactions []schedule.Transaction, x *plannedStatement) bool {
+	chosen := schedule.Acting(list, x.target.name, false)
+	return slices.ContainsFunc(c.statements, func(y *plannedStatement) bool {
+		if y.target == nil || x.tx < 0 || y.tx < 0 {
+			return y.target != nil && y != x
+		}
+		mine, its := &transactions[x.tx], &transactions[y.tx]
+		if mine.Session == its.Session || its.End < mine.Begin || its.Begin > x.step.Done {
+			return false
+		}
+		written := []string{y.target.name}
+		if awakens(setup, y) {
+			written = append(written, schedule.Acting(list, y.target.name, false)...)
+		}
+		return slices.ContainsFunc(written, func(name string) bool { return slices.Contains(chosen, name) })
+	})
 }
 
 // meet says why what actions from a table write may depend on the order in which rows are come to: two foreign keys lead to one of their

@@ -88,7 +88,7 @@ func (r *reduction) run() error {
 		do   func() error
 	}{
 		{"sessions", r.sessions}, {"steps", r.steps}, {"setup", r.setup}, {"settings", r.settings}, {"transactions", r.brackets}, {"rows", r.rows},
-		{"columns", r.columns}, {"order", r.order}, {"expressions", r.expressions}, {"sessions joined", r.join}, {"steps for the setup", r.prepare},
+		{"columns", r.columns}, {"tables", r.tables}, {"order", r.order}, {"expressions", r.expressions}, {"sessions joined", r.join}, {"steps for the setup", r.prepare},
 		{"types", r.types}, {"constants", r.constants}, {"names", r.names},
 	}
 	if err := r.split(); err != nil {
@@ -229,6 +229,35 @@ func (r *reduction) rows() error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// tables has the steps name one table in place of two, so that the other one goes from the setup.
+func (r *reduction) tables() error {
+	var names []string
+	for _, sql := range r.best.setup {
+		if table, _ := createdColumns(sql); table != "" {
+			names = append(names, table)
+		}
+	}
+	for _, gone := range names {
+		for _, kept := range names {
+			if gone == kept {
+				continue
+			}
+			d := r.best.clone()
+			is := func(t string) (string, bool) { return kept, name(t) == gone }
+			for i := range d.steps {
+				d.steps[i].sql = replaced(d.steps[i].sql, is)
+			}
+			d.setup = slices.DeleteFunc(d.setup, func(sql string) bool { return replaced(sql, is) != sql })
+			if taken, err := r.try(d.asking(r.best.tableNames())); err != nil {
+				return err
+			} else if taken {
+				return r.tables()
+			}
 		}
 	}
 	return nil

@@ -244,6 +244,27 @@ func TestReduceFinals(t *testing.T) {
 	}
 }
 
+// TestReduceTables: two tables become one where one suffices, and stay two where the rows of the second one matter.
+func TestReduceTables(t *testing.T) {
+	text := "setup { CREATE TABLE t (a INT) }\nsetup { CREATE TABLE u (a INT) }\nsetup { INSERT INTO u VALUES (1) }\n" +
+		"session s1\nstep q { SELECT a FROM t WHERE a IN (SELECT a FROM u) }\npermutation q"
+	for rows, tables := range []int{1, 2} {
+		spec, _, err := Reduce(t.Context(), parse(t, text), func(_ context.Context, s *scenario.Spec) (bool, error) {
+			d := of(s)
+			setup := strings.Join(d.setup, ";")
+			there := func(name string) bool { return strings.Contains(setup, "CREATE TABLE "+name) }
+			return len(d.steps) > 0 && strings.Count(d.steps[0].sql, "FROM") == 2 && strings.Contains(d.steps[0].sql, "FROM t") && there("t") &&
+				strings.Contains(d.steps[0].sql, "FROM u") == there("u") && strings.Count(setup, "INSERT") == rows, nil
+		}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := of(spec); len(d.setup) != tables+rows {
+			t.Errorf("%d rows are needed: %q, %q", rows, d.setup, d.steps[0].sql)
+		}
+	}
+}
+
 // TestReduceTree: where a tree is known, tokens are not asked; what is heavier is no candidate.
 func TestReduceTree(t *testing.T) {
 	asked := map[string]int{}

@@ -193,6 +193,10 @@ func extra(node any) (edits []func() func()) {
 			plain.Length = types.UnspecifiedLength
 			edits = append(edits, replace(n, plain))
 		}
+	case *ast.SelectStmt:
+		if n.With != nil && len(n.With.CTEs) == 1 {
+			edits = append(edits, func() func() { return inline(n) })
+		}
 	case *ast.TableSource: // a table in place of a query of that table
 		if q, ok := n.Source.(*ast.SelectStmt); ok && q.From != nil {
 			if inner, ok := q.From.TableRefs.Left.(*ast.TableSource); ok {
@@ -219,3 +223,46 @@ func replace[T any](n *T, by T) func() func() {
 }
 
 func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
+
+// inline puts the table that a common table expression reads in the place of the expression.
+func inline(n *ast.SelectStmt) (undo func()) {
+	old, in := n.With, &inliner{cte: n.With.CTEs[0]}
+	if q, ok := in.cte.Query.Query.(*ast.SelectStmt); ok && q.From != nil {
+		if source, ok := q.From.TableRefs.Left.(*ast.TableSource); ok {
+			in.table, _ = source.Source.(*ast.TableName)
+		}
+	}
+	if in.table != nil {
+		n.With = nil
+		n.Accept(in)
+	}
+	return func() {
+		n.With = old
+		for _, u := range in.undo {
+			u()
+		}
+	}
+}
+
+type inliner struct {
+	cte   *ast.CommonTableExpression
+	table *ast.TableName
+	undo  []func()
+}
+
+// Enter replaces the expression's name, which goes on to name the columns.
+func (in *inliner) Enter(node ast.Node) (ast.Node, bool) {
+	if source, ok := node.(*ast.TableSource); ok {
+		if t, ok := source.Source.(*ast.TableName); ok && t.Schema.L == "" && t.Name.L == in.cte.Name.L {
+			in.undo = append(in.undo, replace(source, ast.TableSource{Source: in.table, AsName: source.AsName})())
+			if source.AsName.L == "" {
+				source.AsName = in.cte.Name
+			}
+			return node, true
+		}
+	}
+	return node, false
+}
+
+// Leave changes nothing.
+func (in *inliner) Leave(node ast.Node) (ast.Node, bool) { return node, true }

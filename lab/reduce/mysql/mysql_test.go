@@ -27,6 +27,7 @@ func TestSimpler(t *testing.T) {
 		{"SELECT y.a FROM t AS x LEFT JOIN s AS y ON x.a = y.a", "SELECT y.a FROM s AS y"},
 		{"SELECT x.a FROM t AS x LEFT JOIN s AS y ON x.a = y.a", "SELECT x.a FROM t AS x JOIN s AS y ON x.a = y.a"},
 		{"SELECT 1 FROM (SELECT a FROM t) AS x", "SELECT 1 FROM t AS x"},
+		{"WITH x AS (SELECT a FROM t WHERE a > 1) SELECT x.a FROM x WHERE a IN (SELECT a FROM x AS y)", "SELECT x.a FROM t AS x WHERE a IN (SELECT a FROM t AS y)"},
 		{"SELECT a FROM t UNION ALL SELECT b FROM s", "SELECT a FROM t"},
 		{"SELECT CASE WHEN a THEN b WHEN c THEN d ELSE e END FROM t", "SELECT e FROM t"},
 		{"SELECT CASE WHEN a THEN b WHEN c THEN d ELSE e END FROM t", "SELECT CASE WHEN c THEN d ELSE e END FROM t"},

@@ -24,7 +24,7 @@ func (a *Executor) Reduce(
 	ctx context.Context, spec *scenario.Spec, level product.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
 	confirm := 0
-	if found.Name == oracle.NameHang { // each time takes the limit of a case
+	if found.Name == oracle.NameHang || AsksQueries(found.Oracle) { // each time takes the limit of a case; and who asks single queries waits for nobody
 		confirm = 1
 	}
 	return a.smaller(ctx, spec, reduce.Options{Tries: tries, Confirm: confirm, Progress: progress}, within, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {

@@ -125,7 +125,11 @@ func (s *Schedule) Transactions() []Transaction {
 		last = max(last, st.Done)
 		c := st.Statement.Control
 		if open[n] != nil && st.Statement.Ends && st.Effect != answer.EffectGone { // an implicit commit
-			end(n, st.Done, history.OutcomeCommitted)
+			outcome := history.OutcomeCommitted
+			if t := open[n]; st.Effect == answer.EffectRolledBack && s.DBMS().Optimistic(t.Level, t.Explicit) { // this commit met the conflict
+				outcome = history.OutcomeAborted
+			}
+			end(n, st.Done, outcome)
 		}
 		ends := c.Verb == statement.ControlCommit || c.Verb == statement.ControlRollback
 		if open[n] == nil {

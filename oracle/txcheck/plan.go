@@ -63,11 +63,13 @@ type plan struct {
 var (
 	// implicit finds definitions by which a statement writes rows that its text does not tell.
 	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|INHERITS|TEMPORARY|TEMP)\b`)
-	acting   = regexp.MustCompile(`(?i)\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)\b`)
-	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
-	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
-	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
-	foreign  = regexp.MustCompile(`(?i)\bREFERENCES\b`)
+	// unchecked finds sessions whose writes neither look for the row that they refer to nor lock it.
+	unchecked = regexp.MustCompile(`(?i)\bset\b.*\bforeign_key_checks\b`)
+	acting    = regexp.MustCompile(`(?i)\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)\b`)
+	touched   = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
+	counting  = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
+	relating  = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
+	foreign   = regexp.MustCompile(`(?i)\bREFERENCES\b`)
 )
 
 // newPlan makes the test case of a schedule. why says what makes it impossible.
@@ -84,6 +86,9 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 	}
 	if m := implicit.FindString(setup); m != "" {
 		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
+	}
+	if s.Says(unchecked) && referring.MatchString(setup) {
+		return nil, "a session has the checks of foreign keys off, and what it writes does not keep others from removing what it refers to"
 	}
 	c.acts = acting.MatchString(dormant(setup, c.tables, s.Steps))
 	c.late = s.Postpones()

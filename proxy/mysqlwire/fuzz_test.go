@@ -274,6 +274,8 @@ func TestAlikeFound(t *testing.T) {
 	ways, at := allWays(t)
 	for name, acts := range map[string][]act{
 		"a file behind a result with hidden columns": q("SELECT x FROM t; LOAD DATA LOCAL INFILE 'x' INTO TABLE t (x, z)", "SELECT x, z FROM t"),
+		"warnings that name rows by their numbers": random("SELECT id, DATE(b) FROM t0", "SHOW WARNINGS", "SELECT id FROM t0 WHERE b + INTERVAL 1 DAY IS NULL", "SHOW WARNINGS", "SELECT id, b > NOW() FROM t0", "SHOW WARNINGS", "SELECT id, CAST(a AS DECIMAL(1,0)) FROM t0", "SHOW WARNINGS",
+			"SELECT id, CAST(b AS DATETIME) FROM t0", "SHOW WARNINGS", "SELECT d.id FROM (SELECT id, b FROM t0) d WHERE b > CURDATE()", "SHOW WARNINGS", "SELECT id, CAST(b AS SIGNED), UPPER(b) FROM t0", "SHOW WARNINGS"),
 		"a subquery that reads the table that is updated": q("SET sql_mode=''", "UPDATE t SET y=DEFAULT WHERE EXISTS (SELECT z FROM t)", "UPDATE t SET z=NULL WHERE x IN (SELECT x FROM v)",
 			"UPDATE t SET z=1 WHERE x IN (SELECT b FROM k)", "UPDATE t SET z=NULL"),
 		"values for generated columns": q("INSERT IGNORE INTO t VALUES ('', 3, 'A', 1), ('long', 10, 3, 'A'), (1, 4, 10, DEFAULT)", "INSERT IGNORE INTO t SELECT b, b, b, a FROM k", "INSERT INTO t VALUES (1, 2, 3, DEFAULT)"),

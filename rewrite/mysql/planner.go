@@ -115,5 +115,5 @@ func (s *planner) dml() {
 	default:
 		s.opaque("not analysed")
 	}
-	s.finish(sql)
+	s.finish(node, sql)
 }

@@ -165,7 +165,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	script := &rewrite.Script{SQL: k.sql}
 	for i, part := range parts {
-		if mysqlsyntax.Compound(part) {
+		if mysqlsyntax.Compound(part) && !mysqlsyntax.Simple(part) {
 			if i == 0 && len(parts) == 1 {
 				break
 			}
@@ -177,10 +177,14 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		k.session.GroupConcat = 0
 	}
 	var edits []rewrite.Edit
+	defines := false
 	for _, part := range parts {
 		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}
 		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
-		st.analyse()
+		if st.analyse(); defines && st.plan.Coverage != history.CoverageNone {
+			st.opaque("the same text defines a routine, a trigger or an event")
+		}
+		defines = defines || mysqlsyntax.Compound(part)
 		st.plan.Bare = at.bare
 		edits = append(edits, st.plan.Edits...)
 		script.Plans, script.Whole = append(script.Plans, st.plan), script.Whole || st.copies

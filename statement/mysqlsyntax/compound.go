@@ -20,3 +20,13 @@ func Compound(t *statement.Text) bool {
 	}
 	return false
 }
+
+// Simple reports whether the body of a routine, a trigger or an event is one statement, which ends at the first semicolon.
+func Simple(t *statement.Text) bool {
+	for i := range t.Tokens {
+		if t.Is(i, "BEGIN", "IF", "LOOP", "WHILE", "REPEAT", "CASE", "DECLARE", "PACKAGE", "BODY") || t.Is(i, "FOR") && !t.Is(i+1, "EACH") {
+			return false
+		}
+	}
+	return t.Is(0, "CREATE", "ALTER")
+}

@@ -56,6 +56,7 @@ func TestControl(t *testing.T) {
 		{"SET NAMES 'latin1'", "set", c("")},
 		{"SET NAMES gbk", "set", c(statement.ControlReset)},
 		{"SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')", "set", c(statement.ControlReset)},
+		{"SET max_sort_length = 64", "set", c(statement.ControlReset)},
 		{"SET @autocommit = 1", "set", c("")},
 		{"SET @a = 1, @b = 'autocommit'", "set", c("")},
 		{"SET PASSWORD = 'x'", "set", ends},

@@ -90,15 +90,18 @@ func (s *judge) covered(n *ast.SelectStmt, all finding, list []source, src *sour
 	return len(src.rel.Indexes) > 0 && !s.pointKey(n.Where, list, src) && s.holds(src, s.uses(n, all, list, src))
 }
 
-// uses gives the columns of src that the query uses.
+// uses gives the columns of src that the query uses. One that stands for a column of the answer, or may, is not among them.
 func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source) (columns []string) {
 	for _, f := range n.Fields.Fields { // some wildcard: of this table unless it is qualified by another one
 		if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
 			return src.visible()
 		}
 	}
-	own := outside(n)
+	own, shown := outside(n), named(n)
 	for _, c := range all.columns {
+		if slices.Contains(shown, c) {
+			continue
+		}
 		sub := all.sub
 		if slices.Contains(own, c) {
 			sub = 1
@@ -108,6 +111,21 @@ func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source)
 		}
 	}
 	return columns
+}
+
+// named gives the columns of ORDER BY, GROUP BY and HAVING that may be columns of the answer, by their names.
+func named(n *ast.SelectStmt) (columns []*ast.ColumnName) {
+	var list []*ast.ColumnName
+	if n.OrderBy != nil {
+		list = outside(n.OrderBy)
+	}
+	if n.GroupBy != nil {
+		list = append(list, outside(n.GroupBy)...)
+	}
+	if n.Having != nil {
+		list = append(list, outside(n.Having)...)
+	}
+	return slices.DeleteFunc(list, func(c *ast.ColumnName) bool { return c.Table.O != "" || !renames(n, c.Name.O) })
 }
 
 // keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:

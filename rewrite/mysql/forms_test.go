@@ -60,6 +60,7 @@ var selects = []form{
 	{"SELECT STRAIGHT_JOIN a.note FROM account a, item b", exact, 32},
 	{"SELECT ALL note FROM account", exact, 4},
 	{"SELECT /*+ MAX_EXECUTION_TIME(1000) */ note FROM account", exact, 4},
+	{"SELECT /*+ SET_VAR(sql_mode = 'PAD_CHAR_TO_FULL_LENGTH') */ note FROM account", exact, 4},
 	{"SELECT note /* FROM x */ FROM /* c */ account -- end", exact, 4},
 	{"SELECT note # FROM x\nFROM account", exact, 4},
 	{"/* head */ SELECT note FROM account", exact, 4},

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -10,6 +11,9 @@ import (
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
 )
+
+// setsVariable finds a hint by which a statement has a setting of its own (MySQL manual, "Variable-Setting Hint Syntax").
+var setsVariable = regexp.MustCompile(`(?is)/\*\+.*\bSET_VAR\b`)
 
 // planner makes the plan of one statement, by its kind.
 type planner struct{ draft }
@@ -72,6 +76,10 @@ func (s *planner) dml() {
 	}
 	if !s.catalog.Usable() {
 		s.leave("the catalog is not known")
+		return
+	}
+	if s.r.flavor == MySQL && setsVariable.MatchString(s.text.SQL) {
+		s.leave("a setting of this statement alone")
 		return
 	}
 	if s.r.capture == rewrite.CaptureNative || s.session.Mode&mysqlsyntax.Foreign != 0 {

@@ -81,7 +81,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case n.Having != nil:
 		return "HAVING hides groups"
 	case s.session.Cut && n.Limit == nil:
-		return "sql_select_limit hides rows"
+		return "sql_select_limit hides rows, or max_sort_length changes their order"
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
 		return "FOR SHARE may lock nothing"
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:

@@ -24,7 +24,7 @@ func TestFormsFoundRows(t *testing.T) {
 }
 
 func TestFormsOtherModes(t *testing.T) {
-	for _, mode := range []string{"", "ANSI_QUOTES", "ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,PAD_CHAR_TO_FULL_LENGTH", "NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE"} {
+	for _, mode := range []string{"", "ANSI_QUOTES", "ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE", "NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE"} {
 		t.Run(mode, func(t *testing.T) {
 			p := newPair(t, 0)
 			for _, s := range []*side{p.plain, p.wired} {
@@ -273,6 +273,15 @@ func TestSessionFacts(t *testing.T) {
 	}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
+	}
+	want.Session.Cut = true
+	s.exec(t, "SET max_sort_length=64")
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f != want {
+		t.Errorf("sorted by the beginning: got %+v, want %+v, %v", f, want, err)
+	}
+	s.exec(t, "SET max_sort_length=DEFAULT, sql_mode='PAD_CHAR_TO_FULL_LENGTH'")
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
+		t.Errorf("with blanks: got %+v, %v", f, err)
 	}
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 	if flavor() == MySQL {

@@ -28,7 +28,7 @@ type Session struct {
 	Stale  bool
 	Wanted uint64 // Rewriter.Generation
 	UTF8   bool   // the client's texts are in UTF-8
-	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT
+	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT, or texts are sorted by less than their beginning (max_sort_length)
 	Past   bool   // what plain reads see may be older than their statement and their transaction (TiDB)
 }
 
@@ -71,7 +71,7 @@ func SessionQuery() string {
 
 const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
-	"'group_concat_max_len','max_allowed_packet','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
+	"'group_concat_max_len','max_allowed_packet','sql_select_limit','max_sort_length','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
 	"'tidb_disable_txn_auto_retry','tidb_snapshot','tidb_read_staleness','tidb_low_resolution_tso','tidb_enable_external_ts_read')"
 
 // WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
@@ -153,6 +153,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	// Its default is the largest number that the server knows. A count that no answer reaches hides nothing.
 	limit, err := strconv.ParseUint(v["sql_select_limit"], 10, 64)
 	f.Session.Cut = err != nil || limit < math.MaxInt32
+	if sorted, err := strconv.ParseUint(v["max_sort_length"], 10, 64); err == nil && sorted < 1024 { // the default
+		f.Session.Cut = true
+	}
 	return f, nil
 }
 
@@ -174,7 +177,7 @@ func modeOf(s string) mysqlsyntax.Mode {
 			m |= mysqlsyntax.HighNotPrecedence
 		case "SIMULTANEOUS_ASSIGNMENT":
 			m |= mysqlsyntax.Simultaneous
-		case "ORACLE", "MSSQL", "DB2", "POSTGRESQL", "MAXDB":
+		case "ORACLE", "MSSQL", "DB2", "POSTGRESQL", "MAXDB", "PAD_CHAR_TO_FULL_LENGTH":
 			m |= mysqlsyntax.Foreign
 		}
 	}

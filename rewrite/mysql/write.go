@@ -340,6 +340,9 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	case n.IgnoreErr:
 		s.opaque("DELETE IGNORE")
 		return
+	case s.text.Find(1, s.text.Tokens[0].Depth, "RETURNING") > 0 && asksForNothing(n.Where, &src):
+		s.opaque("DELETE ... RETURNING of rows that cannot be")
+		return
 	case n.Order != nil:
 		s.opaque("DELETE with ORDER BY")
 		return
@@ -376,6 +379,22 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	}
 	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
+}
+
+// asksForNothing reports whether a condition has IS NULL of a column that is never NULL. As a part of AND, MariaDB knows earlier that no row fulfils it,
+// and answers RETURNING with an OK in place of no rows (10.11.19).
+func asksForNothing(where ast.ExprNode, src *source) (asks bool) {
+	visit(where, func(n ast.Node) {
+		if is, ok := n.(*ast.IsNullExpr); ok {
+			c, ok := unwrapped(is.Expr).(*ast.ColumnNameExpr)
+			a := (*rewrite.Attribute)(nil)
+			if ok {
+				a = src.column(c.Name.Name.O)
+			}
+			asks = asks || a != nil && a.Required
+		}
+	})
+	return asks
 }
 
 // makesJoins reports whether the server may turn the subqueries of a DELETE into joins (MariaDB 11.1 and later, MDEV-7487).

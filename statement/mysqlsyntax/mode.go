@@ -17,8 +17,8 @@ const (
 	// MariaDB says that the server is one: comments for versions of MySQL that it is not are not executed.
 	MariaDB
 	// Foreign says that the text cannot be read byte by byte (gbk, sjis, ...), that texts made here would be changed by
-	// the character sets (ucs2, utf16, utf32), that the grammar is another one (sql_mode ORACLE, MSSQL), or that the binary log would
-	// warn of our functions (binlog_format=STATEMENT): nothing is rewritten.
+	// the character sets (ucs2, utf16, utf32), that the grammar is another one (sql_mode ORACLE, MSSQL), that values are read with blanks that
+	// they do not have (PAD_CHAR_TO_FULL_LENGTH), or that the binary log would warn of our functions (binlog_format=STATEMENT): nothing is rewritten.
 	Foreign
 )
 

@@ -3,6 +3,8 @@ package live_test
 import (
 	"strings"
 	"testing"
+
+	"wirecheck/internal/testserver"
 )
 
 // courses are tables with foreign keys: each enrollment has a course, and perhaps a student. A note refers to a course without a foreign key.
@@ -91,6 +93,23 @@ func TestForeignKeysDeferred(t *testing.T) {
 			"2 INSERT INTO enrollment VALUES (10, 1, NULL, 9)", "1 INSERT INTO course VALUES ("+id+", 3)", "1 INSERT INTO note VALUES (10, 1, 5)", "1 COMMIT", "2 COMMIT")
 		if got := strings.Join(found, ", "); got != want {
 			t.Errorf("%s: found %q, want %q; %s", again, got, want, r.Coverage)
+		}
+	}
+}
+
+// TestForeignKeysOrphans: where somebody may have kept the server from looking at foreign keys, a row need not have the one to which it refers.
+func TestForeignKeysOrphans(t *testing.T) {
+	const join = "SELECT e.id, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade = 9"
+	for _, first := range []string{"SET session_replication_role = replica", "SELECT set_config('session_replication_role', 'replica', true)", "!ALTER TABLE enrollment DISABLE TRIGGER ALL; ALTER TABLE enrollment ENABLE TRIGGER ALL"} {
+		d := testserver.Postgres(t).Database(t)
+		s := openStand(t, d, false, 2, courses...)
+		_, _ = ask(s.sessions[0], first) // a user without that right only tries
+		for course, want := range map[string]string{"77": "", "1": "G2 write skew"} {
+			d.As(d.Server.User).Exec(t, "SET session_replication_role = replica", "DELETE FROM enrollment", "INSERT INTO enrollment VALUES (20, "+course+", NULL, 5), (21, "+course+", NULL, 5)")
+			found, r := s.play("REPEATABLE READ", "1 "+join, "2 "+join, "1 UPDATE enrollment SET grade = 9 WHERE id = 20", "2 UPDATE enrollment SET grade = 9 WHERE id = 21", "1 COMMIT", "2 COMMIT")
+			if got := strings.Join(found, ", "); got != want {
+				t.Errorf("%s, course %s: found %q, want %q; %s", first, course, got, want, r.Coverage)
+			}
 		}
 	}
 }

@@ -26,7 +26,8 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 	`(SELECT pg_catalog.sum(pg_catalog.pg_stat_get_tuples_inserted(c) + pg_catalog.pg_stat_get_tuples_updated(c) + pg_catalog.pg_stat_get_tuples_deleted(c)) ` +
 	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text, ` +
 	// PostgreSQL 14 and later have it. Its text is "2min", or "0".
-	`1000 * EXTRACT(epoch FROM coalesce(pg_catalog.current_setting('client_connection_check_interval', true), '0')::pg_catalog.interval)`
+	`1000 * EXTRACT(epoch FROM coalesce(pg_catalog.current_setting('client_connection_check_interval', true), '0')::pg_catalog.interval), ` +
+	`pg_catalog.current_setting('session_replication_role')`
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20

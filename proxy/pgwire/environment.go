@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,9 @@ func (v *environment) reported(name, value string) {
 func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if mentions(p.Text, "session_replication_role") || p.Schema && unchecked.MatchString(p.Text) {
+		v.database.orphans.Store(true)
+	}
 	if p.Control.Verb == statement.ControlReset || unparsed ||
 		p.Control.Verb == statement.ControlLevel && p.Control.Scope == statement.ScopeSession {
 		v.settled = false
@@ -79,6 +83,9 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 	}
 }
 
+// unchecked finds what keeps the server from looking at foreign keys (manual, 20.11.1, ALTER TABLE).
+var unchecked = regexp.MustCompile(`(?i)\bDISABLE\s+TRIGGER\b`)
+
 // changesSchema reports whether a statement changes the schema for all sessions. RESET ALL and the like change what this
 // session sees of it, which is learned with the settings, and a temporary table is this session's.
 func changesSchema(p *rewrite.Plan) bool {
@@ -104,6 +111,7 @@ func mentions(text, word string) bool {
 func (v *environment) known(plain bool) (*rewrite.Catalog, postgres.Session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.facts.Orphans = v.database.orphans.Load()
 	switch {
 	case plain:
 		return nil, v.facts
@@ -198,7 +206,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 	if q.err != nil {
 		return reader, "", "", q.err.Message
 	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 9 {
+	if len(q.rows) != 1 || len(q.rows[0]) != 10 {
 		return reader, "", "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]
@@ -220,6 +228,9 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 		}
 	}
 	v.settled, v.nameFree = true, string(row[6]) == "0"
+	if string(row[9]) == "replica" {
+		v.database.orphans.Store(true)
+	}
 	return readerKey{user: string(row[3]), rowSecurity: string(row[4])}, running(string(row[1])), string(row[7]), ""
 }
 

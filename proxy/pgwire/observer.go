@@ -49,6 +49,7 @@ type database struct {
 	asks    atomic.Uint64   // the last bit is the answer to AsksQuery, the others the change behind which it was asked, plus 1
 	horizon uint64          // see rewrite.Server; 0 if it is not known
 	readers map[readerKey]*reading
+	orphans atomic.Bool  // a session wrote, or may have written, rows whose foreign keys nobody looked at
 	looked  atomic.Int64 // when a session last asked for settings, and what the server counts of definitions; nanoseconds
 }
 

@@ -53,6 +53,7 @@ type joining struct {
 	skip     *pg.Node
 	lists    []list
 	params   map[int32]int
+	orphans  bool // see Session
 }
 
 // list is an expression of a hidden column. late says that it matters only where there is no row.
@@ -66,7 +67,7 @@ const maxListed, maxListBytes = 200, 3000
 
 // joinOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joinOf(x *planner, s *pg.SelectStmt) *joining {
-	j, tables := &joining{params: map[int32]int{}, around: []int{0}}, len(x.content(s).tables)
+	j, tables := &joining{params: map[int32]int{}, around: []int{0}, orphans: x.session.Orphans}, len(x.content(s).tables)
 	one, doubt := x.aggregates(s)
 	plain := func(s *pg.SelectStmt) bool {
 		return s.Op == pg.SetOperation_SETOP_NONE && s.WithClause == nil && len(s.LockingClause) == 0 && s.HavingClause == nil &&

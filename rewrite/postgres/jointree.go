@@ -192,7 +192,7 @@ func (j *joining) viewOf(i int) *view {
 
 // refers reports whether the first column of a tie has a foreign key to the second one.
 func (j *joining) refers(t rewrite.Tie) bool {
-	return j.tables[t.Table[0]].rel.Refers(t.Column[0], j.tables[t.Table[1]].rel, t.Column[1])
+	return !j.orphans && j.tables[t.Table[0]].rel.Refers(t.Column[0], j.tables[t.Table[1]].rel, t.Column[1])
 }
 
 func (j *joining) required(table int, column string) bool {

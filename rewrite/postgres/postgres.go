@@ -74,6 +74,8 @@ type Session struct {
 	UTC bool
 	// Asks says that something in the database may ask for the text of the running statement, see AsksQuery.
 	Asks bool
+	// Orphans says that rows were perhaps written whose foreign keys nobody looked at.
+	Orphans bool
 	// Stale says that what was known of tables may be used although they may have changed since.
 	Stale bool
 	// Firm says that an error of the server would be the client's, because its own text cannot be sent in place of the changed one: see firm.go.
@@ -158,7 +160,7 @@ func noCatalog() *rewrite.View { return (*rewrite.Catalog)(nil).View(false) }
 
 func (s Session) facts(single bool) string {
 	var b strings.Builder
-	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, s.Held, s.UTC, single} {
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, s.Firm, s.Held, s.UTC, s.Orphans, single} {
 		if f {
 			b.WriteByte('1')
 		} else {

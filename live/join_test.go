@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,22 @@ func TestForeignKeys(t *testing.T) {
 			if _, err := ask(s.direct, "INSERT INTO enrollment VALUES (20, 77, NULL, 5), (21, 77, NULL, 5)"); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestOperatorsOfUsers: where a user has an operator for built-in types, wirecheck does not know what a comparison says. The near miss is one for arrays, as intarray has.
+func TestOperatorsOfUsers(t *testing.T) {
+	const query, define = "SELECT id FROM note WHERE stars = 5", "CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = alike)"
+	for operator, want := range map[string]string{define: "", strings.ReplaceAll(define, "varchar", "varchar[]"): "G2 write skew"} {
+		function := "CREATE FUNCTION alike(varchar, varchar) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true'"
+		if want != "" {
+			function = strings.ReplaceAll(function, "varchar", "varchar[]")
+		}
+		s := newStand(t, 2, append(slices.Clone(courses), function, operator)...)
+		found, r := s.play("REPEATABLE READ", "1 "+query, "2 "+query, "1 INSERT INTO note VALUES (10, 1, 5)", "2 INSERT INTO note VALUES (11, 1, 5)", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s: found %q, want %q; %s", operator, got, want, r.Coverage)
 		}
 	}
 }

@@ -40,6 +40,7 @@ type Server struct {
 	Encoding      string // PostgreSQL: server_encoding
 	Minimal       bool   // PostgreSQL: wal_level is minimal
 	EventTriggers bool   // PostgreSQL: any definition may change anything
+	Operators     bool   // PostgreSQL: a user's operators may be what compares values of built-in types
 }
 
 // Name is what a statement may name. On PostgreSQL it is bare, since the search path decides what it means.

@@ -21,10 +21,10 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 THEN '[]' ELSE (SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text ` +
 	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END, ` +
 	`(SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'wirecheck'), ` +
-	// What definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_rewrite, pg_trigger and
-	// pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
+	// What definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_operator, pg_rewrite, pg_trigger
+	// and pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
 	`(SELECT pg_catalog.sum(pg_catalog.pg_stat_get_tuples_inserted(c) + pg_catalog.pg_stat_get_tuples_updated(c) + pg_catalog.pg_stat_get_tuples_deleted(c)) ` +
-	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text, ` +
+	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2617,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text, ` +
 	// PostgreSQL 14 and later have it. Its text is "2min", or "0".
 	`1000 * EXTRACT(epoch FROM coalesce(pg_catalog.current_setting('client_connection_check_interval', true), '0')::pg_catalog.interval), ` +
 	`pg_catalog.current_setting('session_replication_role')`

@@ -63,6 +63,8 @@ FROM (SELECT proname, prokind, proretset, provolatile, left(n.nspname, 3) <> 'pg
 const serverRow = `SELECT pg_catalog.json_build_object('k', 'database', 'name', pg_catalog.current_database(), 'version', pg_catalog.current_setting('server_version'),
  'standby', pg_catalog.pg_is_in_recovery(), 'encoding', pg_catalog.current_setting('server_encoding'),
  'events', (SELECT pg_catalog.count(*) > 0 FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D'),
+ 'operators', EXISTS (SELECT FROM pg_catalog.pg_operator JOIN pg_catalog.pg_type t ON t.oid = oprright WHERE pg_operator.oid >= 16384 AND oprleft < 16384 AND oprright < 16384 AND typcategory <> 'A' AND
+   oprname IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '+', '-', '&&', '@>', '<@')),
  'wal', pg_catalog.current_setting('wal_level'), 'horizon', pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text)::pg_catalog.text`
 
 // AsksQuery asks whether something in the database may ask for the text of the running statement: the body of a function,
@@ -137,12 +139,13 @@ type catalogRow struct {
 	User       []string `json:"user"`
 	Plain      []string `json:"plain"`
 	// database
-	Version  string `json:"version"`
-	Standby  bool   `json:"standby"`
-	Encoding string `json:"encoding"`
-	Events   bool   `json:"events"`
-	WAL      string `json:"wal"`
-	Horizon  uint64 `json:"horizon,string"`
+	Version   string `json:"version"`
+	Standby   bool   `json:"standby"`
+	Encoding  string `json:"encoding"`
+	Events    bool   `json:"events"`
+	WAL       string `json:"wal"`
+	Operators bool   `json:"operators"`
+	Horizon   uint64 `json:"horizon,string"`
 }
 
 // Reading is the answer to a CatalogQuery or NamesQuery.
@@ -212,7 +215,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 		case "database":
 			in.Server = rewrite.Server{
 				Database: r.Name, Version: r.Version, Horizon: r.Horizon, Standby: r.Standby, Encoding: r.Encoding,
-				Minimal: r.WAL == "minimal", EventTriggers: r.Events,
+				Minimal: r.WAL == "minimal", EventTriggers: r.Events, Operators: r.Operators,
 			}
 		}
 	}

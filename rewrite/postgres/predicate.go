@@ -254,6 +254,9 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 	case x.catalog.Standby:
 		x.plan.Unread = "a standby shows commits late"
 		return
+	case x.catalog.Operators:
+		x.plan.Unread = "a user has defined operators for built-in types"
+		return
 	case len(rv.GetAlias().GetColnames()) > 0:
 		x.plan.Unread = "its columns are renamed"
 		return

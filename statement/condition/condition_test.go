@@ -214,3 +214,13 @@ func TestWordsOfTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestArrayNull: with array_nulls = off, NULL in the text of an array is a text of four letters.
+func TestArrayNull(t *testing.T) {
+	for kind, certain := range map[Kind]bool{Text: false, Folded: false, Number: true} {
+		array := "{1,NULL}"
+		if c := (Condition{Column: "a", Kind: kind}).any(&array); (c.Op == "in") != certain {
+			t.Errorf("%s: %+v", kind, c)
+		}
+	}
+}

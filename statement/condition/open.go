@@ -118,6 +118,8 @@ func (c Condition) any(array Value) Condition {
 	switch {
 	case !ok:
 		return Unknown("an array whose elements are not certain")
+	case (c.Kind == Text || c.Kind == Folded) && slices.Contains(list, nil):
+		return Unknown("NULL in an array of texts, which may be a text (array_nulls)")
 	case len(list) == 0:
 		return Never
 	}

@@ -146,6 +146,9 @@ func play(t *testing.T, d testserver.Database, caps uint64, acts []act) (out []s
 			other.conn.Close()
 			continue
 		}
+		if !strings.HasPrefix(prepared[a.slot], "SELECT") { // see randomActs: a session that is cut down may have another statement there
+			a.flags = 0
+		}
 		answer := p.do(a)
 		text := a.text
 		switch a.cmd {

@@ -17,7 +17,7 @@ const (
 	// maxAuth is the longest one before it is authenticated: PG_MAX_AUTH_TOKEN_LENGTH, src/include/libpq/auth.h, and
 	// MAX_STARTUP_PACKET_LENGTH, src/include/libpq/pqcomm.h.
 	maxAuth    = 65535
-	maxStartup = 10000
+	maxStartup = 10000 + 4 // the length does not count itself there
 )
 
 // errLength is a length that the protocol does not allow. Where the next message begins is not known then.

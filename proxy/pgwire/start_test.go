@@ -2,9 +2,13 @@ package pgwire_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"io"
 	"net"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,4 +101,33 @@ func upstream(s *testserver.Server) proxy.Address {
 // through is the database as it is reached through the proxy.
 func (r *running) through(d testserver.Database) testserver.Database {
 	return d.At("127.0.0.1", r.addr.Port)
+}
+
+// TestFirstMessages sends beginnings of odd lengths, and compares the answers with the server's own.
+func TestFirstMessages(t *testing.T) {
+	srv := testserver.Postgres(t)
+	addrs := []string{srv.Address(), start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Pass}, nil).addr.String(), start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&events{})).addr.String()}
+	message := func(length, n int) string {
+		return string(binary.BigEndian.AppendUint32(nil, uint32(length))) + string(binary.BigEndian.AppendUint32(nil, 3<<16)) + strings.Repeat("a", n)
+	}
+	for _, text := range []string{message(3, 0)[:4], message(7, 0)[:4], message(1<<30, 0)[:4], message(-1, 0)[:4], "GET / HTTP/1.0\r\n\r\n", message(10_001, 9_993), message(10_004, 9_996), message(10_005, 0)[:4], message(9, 1)} {
+		var want string
+		for i, addr := range addrs {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetDeadline(time.Now().Add(patience))
+			_, _ = io.WriteString(c, text)
+			got, err := io.ReadAll(c)
+			if err != nil && !errors.Is(err, syscall.ECONNRESET) { // it may not have read all that was sent
+				t.Errorf("%.20q at %s: %v", text, addr, err)
+			}
+			if c.Close(); i == 0 {
+				want = string(got)
+			} else if string(got) != want {
+				t.Errorf("%.20q: %q, want %q", text, got, want)
+			}
+		}
+	}
 }

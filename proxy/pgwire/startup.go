@@ -65,14 +65,17 @@ func (s *session) begin() (bool, error) {
 		if first[0] == tlsRecord && asked == 0 && s.clientTLS == nil {
 			return false, s.direct(first[:1])
 		}
-		if _, err := io.ReadFull(s.client, first[1:]); err != nil {
+		if _, err := io.ReadFull(s.client, first[1:4]); err != nil {
 			return false, &sideError{client, "read from", err}
 		}
-		size, code := binary.BigEndian.Uint32(first[:]), binary.BigEndian.Uint32(first[4:])
-		if size < 8 || size > maxStartup {
-			s.fatal(&pgproto3.ErrorResponse{Code: "08P01", Message: "invalid length of startup packet"})
+		size := binary.BigEndian.Uint32(first[:])
+		if size < 8 || size > maxStartup { // the server closes the connection without an answer (ProcessStartupPacket)
 			return false, fmt.Errorf("read startup packet: %w", errLength)
 		}
+		if _, err := io.ReadFull(s.client, first[4:]); err != nil {
+			return false, &sideError{client, "read from", err}
+		}
+		code := binary.BigEndian.Uint32(first[4:])
 		raw := make([]byte, size)
 		copy(raw, first[:])
 		if _, err := io.ReadFull(s.client, raw[8:]); err != nil {

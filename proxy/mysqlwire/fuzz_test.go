@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -416,6 +417,10 @@ func TestAlike(t *testing.T) {
 		caps := alikeCaps(seed)
 		acts := randomActs(&dice{Rand: rand.New(rand.NewPCG(seed, 0)), mysql: testserver.IsMySQL(), tidb: testserver.IsTiDB()}, 40)
 		want := at(0, caps, acts)
+		if strings.HasSuffix(want[len(want)-1], os.ErrDeadlineExceeded.Error()) { // the server never ends its answer
+			noise++
+			continue
+		}
 		for way := 1; way < len(ways); way++ {
 			if way == 1 && seed%4 > 0 {
 				continue // pass is tried less

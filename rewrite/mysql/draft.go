@@ -54,11 +54,8 @@ func (s *draft) inLog() {
 }
 
 // finish checks the edits and puts them into the plan.
-func (s *planner) finish(n ast.StmtNode, parsed string) {
+func (s *draft) finish(parsed string) {
 	p := s.plan
-	if s.r.flavor == MariaDB && slices.ContainsFunc(s.edits, func(e edit) bool { return strings.Contains(e.add, "(SELECT ") }) && s.warnsOfRow(n) {
-		s.opaque("a warning may name a row by its number")
-	}
 	if p.Coverage == history.CoverageOpaque || len(s.edits) == 0 {
 		s.putVeil(parsed)
 		return

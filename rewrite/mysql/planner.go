@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -123,5 +124,8 @@ func (s *planner) dml() {
 	default:
 		s.opaque("not analysed")
 	}
-	s.finish(node, sql)
+	if s.r.flavor == MariaDB && slices.ContainsFunc(s.edits, edit.asks) && (quietly{s: s}).warnsOfRow(node) {
+		s.opaque("a warning may name a row by its number")
+	}
+	s.finish(sql)
 }

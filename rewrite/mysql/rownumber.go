@@ -12,17 +12,19 @@ import (
 // A warning of a value that is no time, or too large a decimal, names the number of the row ("at row 3"). Each subquery begins to count again, so one of ours would
 // change the number (MariaDB 10.11.19).
 
+// asks reports whether a subquery is put in.
+func (e edit) asks() bool { return strings.Contains(e.add, "(SELECT ") }
+
 // timed are the functions that take values for times (MariaDB manual, Date & Time Functions), and those that compare with what they give.
 var timed = strings.Fields("adddate addtime convert_tz date date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear extract greatest hour last_day least microsecond minute month " +
 	"monthname quarter second subdate subtime time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_days to_seconds unix_timestamp week weekday weekofyear year yearweek")
 
 // warnsOfRow reports whether a warning of a statement may name a row by its number.
-func (s *planner) warnsOfRow(n ast.Node) (warns bool) {
-	q := quietly{s: s}
+func (q quietly) warnsOfRow(n ast.Node) (warns bool) {
 	visit(n, func(n ast.Node) {
 		if t, ok := n.(*ast.TableSource); ok {
 			if table, ok := t.Source.(*ast.TableName); ok {
-				rel, _ := s.resolve(table.Schema.O, table.Name.O)
+				rel, _ := q.s.resolve(table.Schema.O, table.Name.O)
 				q.list = append(q.list, source{rel: rel, alias: cmp.Or(t.AsName.O, table.Name.O)})
 			}
 		}

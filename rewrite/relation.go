@@ -86,18 +86,21 @@ type Referrer struct {
 	Plain         bool   // it is in force, and compares by the server's own equality
 }
 
-// Reference is a foreign key of one column that is in force for all rows of its table: where the column is not NULL, there is a row of the other table
-// whose column has the same value, in all that is committed (PostgreSQL).
+// Reference is a foreign key of one column: where the column is not NULL, there is a row of the other table whose column has the same value, in all that is
+// committed. It is in force for all rows of its table on PostgreSQL, and on the MySQL family for those that were inserted while the server checked it.
 type Reference struct {
 	Column string
 	Table  RelationName
-	Key    int // the number of the other table's column
+	Key    int    // the number of the other table's column (PostgreSQL)
+	Name   string // its name (MySQL family)
 }
 
 // Refers reports whether a column has a Reference to a column of another table.
 func (r *Relation) Refers(column string, to *Relation, key string) bool {
 	at := to.Attribute(key)
-	return at != nil && slices.Contains(r.References, Reference{column, to.RelationName, at.Number})
+	return at != nil && slices.ContainsFunc(r.References, func(f Reference) bool {
+		return f.Column == column && f.Table == to.RelationName && f.Key == at.Number && (f.Key > 0 || f.Name == key)
+	})
 }
 
 // Shown says what a view shows of its tables.

@@ -229,12 +229,30 @@ func (t *txn) changes(first int) (list []*change) {
 			rows[v] = ch
 		}
 	}
+	clouded := t.clouded()
 	for _, ch := range list {
+		if ch.stmt < clouded {
+			ch.now, ch.v.image = image{}, image{}
+		}
 		if ch.was.known && ch.now.known {
 			ch.v.same = ch.was.same(ch.now)
 		}
 	}
 	return list
+}
+
+// clouded gives the number of the last statement behind which it is not certain what t wrote before, or -1: it may have changed rows that nobody saw (by foreign
+// keys, say), or set whether foreign keys are checked.
+func (t *txn) clouded() int32 {
+	for k := len(t.stmts) - 1; k >= 0; k-- {
+		switch s := &t.stmts[k]; {
+		case s.failed:
+		case s.verb != "select" && (s.coverage == history.CoverageApproximate || s.coverage == history.CoverageOpaque),
+			s.verb == "set" && strings.Contains(strings.ToLower(s.sql), strings.TrimLeft(condition.ForeignKeys, "@")):
+			return int32(k)
+		}
+	}
+	return -1
 }
 
 // same are the columns that have one value in both images, in lower case.

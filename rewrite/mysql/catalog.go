@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ const (
 	indexPart      = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CONCAT(NON_UNIQUE,IF(SUB_PART IS NULL,'','p')),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart    = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
 	constraintPart = " /*M! UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
+	keyPart        = " UNION ALL SELECT 'E',TABLE_SCHEMA,TABLE_NAME,CONSTRAINT_NAME,COLUMN_NAME,REFERENCED_TABLE_NAME,REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA=TABLE_SCHEMA AND "
 	constraintEnd  = " */" // MariaDB alone: MySQL would have other statistics of its tables behind it
 	privilegePart  = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
 	parentPart     = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
@@ -38,7 +40,7 @@ func SmallQuery(n int) string {
 func CatalogQuery() string {
 	const schema = "TABLE_SCHEMA" + userSchemas
 	return serverPart + tablePart + schema + columnPart + schema + viewPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
-		parentPart + functionPart + privilegePart + schema + constraintPart + schema + constraintEnd + noLimit
+		parentPart + functionPart + privilegePart + schema + constraintPart + schema + keyPart + schema + constraintEnd + noLimit
 }
 
 // NamesQuery is a CatalogQuery for some names. MariaDB finds a table's part by the table's name only where both names are compared with
@@ -56,7 +58,7 @@ func NamesQuery(names []rewrite.Name) string {
 		default:
 			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
 			b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
-				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table + constraintEnd)
+				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table + keyPart + table + constraintEnd)
 		}
 	}
 	if len(functions) > 0 {
@@ -95,6 +97,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (rewrite.Server, map[rew
 		known:   make(map[rewrite.Name]*rewrite.Known),
 		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
 		indexes: make(map[*rewrite.Relation]map[string]*index),
+		keys:    make(map[*rewrite.Relation]map[string][]rewrite.Reference),
 	}
 	for _, n := range names {
 		l.known[n] = &rewrite.Known{}
@@ -107,7 +110,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (rewrite.Server, map[rew
 			return l.server, nil, fmt.Errorf("a catalog row has %d columns", len(r))
 		}
 	}
-	for _, kind := range []string{"V", "T", "C", "W", "I", "G", "R", "F", "P", "K"} { // tables before what belongs to them
+	for _, kind := range []string{"V", "T", "C", "W", "I", "G", "R", "F", "P", "K", "E"} { // tables before what belongs to them
 		for _, r := range rows {
 			if r[0] != kind {
 				continue
@@ -141,6 +144,7 @@ type loader struct {
 	known   map[rewrite.Name]*rewrite.Known
 	columns map[*rewrite.Relation][]placed[rewrite.Attribute]
 	indexes map[*rewrite.Relation]map[string]*index
+	keys    map[*rewrite.Relation]map[string][]rewrite.Reference // foreign keys by their names, and by column
 }
 
 func (l *loader) fold(s string) string {
@@ -235,6 +239,11 @@ func (l *loader) row(r []string) error {
 		rel.ColumnGrants = true
 	case "K":
 		rel.Excludes = true
+	case "E":
+		if l.keys[rel] == nil {
+			l.keys[rel] = make(map[string][]rewrite.Reference)
+		}
+		l.keys[rel][r[3]] = append(l.keys[rel][r[3]], rewrite.Reference{Column: r[4], Table: rewrite.RelationName{Schema: r[1], Name: r[5]}, Name: r[6]})
 	}
 	return nil
 }
@@ -284,6 +293,11 @@ func (l *loader) finish(rel *rewrite.Relation) {
 		}
 	}
 	rel.Instrumented = ours == 2
+	for _, name := range slices.Sorted(maps.Keys(l.keys[rel])) {
+		if columns := l.keys[rel][name]; len(columns) == 1 {
+			rel.References = append(rel.References, columns[0])
+		}
+	}
 	rel.Named = make(map[string][]string, len(l.indexes[rel]))
 	names := make([]string, 0, len(l.indexes[rel]))
 	for name := range l.indexes[rel] {

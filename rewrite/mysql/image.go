@@ -77,6 +77,17 @@ func stored(src *source, a *rewrite.Attribute) string {
 	return "IFNULL(" + ref + ",'N')"
 }
 
+// checked adds whether the server checks foreign keys to the image of a new row, if that is wanted.
+func (s *scene) checked(src *source, image string) string {
+	if len(src.rel.References) == 0 || !s.r.wanted.Everything && !slices.Contains(s.r.wanted.Columns(src.rel, src.table()), condition.ForeignKeys) {
+		return image
+	}
+	if image != "" {
+		image += ",',',"
+	}
+	return "CONCAT(" + image + "'" + condition.ForeignKeys + "=',IF(" + condition.ForeignKeys + ",1,0))"
+}
+
 func inHex(text string) string { return "CONCAT('x',HEX(CONVERT(" + text + " USING utf8mb4)))" }
 
 // readImage makes the text form of an image of what the log has.
@@ -157,7 +168,7 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 		return s.selectedRow(n, src)
 	}
 	given := s.given(n, src)
-	image := s.image(src, given)
+	image := s.checked(src, s.image(src, given))
 	auto := s.auto(n, src)
 	if image == "" {
 		if !s.r.wanted.Rows(src.table()) {
@@ -203,7 +214,7 @@ func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
 		}
 	}
 	known := func(a *rewrite.Attribute) bool { return literals[a.Name] != "" }
-	image, name := s.image(src, known), nameOf(src, true)
+	image, name := s.checked(src, s.image(src, known)), nameOf(src, true)
 	if image == "" {
 		return ""
 	}

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,25 +24,31 @@ import (
 // The column comes with a row of the answer, which aggregates and EXISTS have in any case. The servers say in their status flags whether a query scanned a table
 // without an index. A range of the primary key is none, so a list is read by one that has all rows, of tables with few rows.
 
-// joint is one table of an inner join.
-type joint struct {
-	source
-	own []ast.ExprNode // the conditions that name its columns alone
+// joining is a join whose tables can be asked for one by one.
+type joining struct {
+	rewrite.JoinTree[term]
+	s    *planner
+	q    *ast.SelectStmt
+	list []source
+
+	exists  bool
+	rows    bool // the answer has the rows, and no groups or aggregates of them
+	grouped bool // GROUP BY
+	// distinct says that rows which look alike are one. Then keyed are the tables of which the answer shows the primary keys.
+	distinct bool
+	keyed    map[int]bool
+	limit    *ast.Limit
+	on       []ast.ExprNode          // the conditions of joins
+	texts    map[ast.ExprNode]string // of conditions that WHERE or ON joins by AND
+	lists    []string                // the SQL text of hidden columns
+	told     []string                // the SQL text of hidden columns with what each row of the answer tells
 }
 
-// joining is an inner join whose tables can be asked for one by one.
-type joining struct {
-	s      *planner
-	q      *ast.SelectStmt
-	list   []source
-	tables []joint
-	ties   []rewrite.Tie
-	other  bool // there are other conditions on several tables
-	exists bool
-	limit  *ast.Limit              // of the one row of aggregates
-	on     []ast.ExprNode          // the conditions of joins
-	texts  map[ast.ExprNode]string // of conditions that WHERE or ON joins by AND
-	lists  []string                // the SQL text of hidden columns
+// term is a condition. As one on the column as, it is of a table of which that column refers to the one that it names.
+type term struct {
+	ast.ExprNode
+	of int // the number of the table that it names
+	as string
 }
 
 // A list has so many values at most. It is read of tables that have few rows, fewer the more tables there are.
@@ -49,76 +56,76 @@ const maxListed = 200
 
 var maxListRows = []int{0, 1000, 200, 60}
 
-// joiningOf gives the join of a query that has one row in any case; nil if it is none, or not of such a form.
+// maxJoined is how many tables such a join has at most.
+const maxJoined = 8
+
+// joiningOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joiningOf(s *planner, n *ast.SelectStmt) *joining {
-	j := &joining{s: s, q: n, texts: map[ast.ExprNode]string{}}
+	j := &joining{s: s, q: n, texts: map[ast.ExprNode]string{}, JoinTree: rewrite.JoinTree[term]{Around: []int{0}, Checked: condition.ForeignKeys}}
+	j.Merges, j.Moved, j.Only = j.merges, j.moved, func(e term, column string) bool { return only(e, column) }
 	plain := func(q *ast.SelectStmt) bool {
-		return q.Kind == ast.SelectStmtKindSelect && q.With == nil && q.GroupBy == nil && q.Having == nil && q.Limit == nil && q.LockInfo == nil && q.SelectIntoOpt == nil && q.WindowSpecs == nil
+		return q.Kind == ast.SelectStmtKindSelect && q.With == nil && q.Having == nil && q.LockInfo == nil && q.SelectIntoOpt == nil && q.WindowSpecs == nil &&
+			(q.GroupBy == nil || !q.GroupBy.Rollup)
+	}
+	if !plain(n) || s.r.flavor == TiDB || s.session.Once || s.session.Cut {
+		return nil
 	}
 	alone := *n
-	if alone.Limit != nil && alone.Limit.Offset == nil && n.GroupBy == nil && s.aggregates(n) { // Hibernate's getSingleResult()
-		j.limit, alone.Limit = n.Limit, nil
-	}
 	switch in := existence(n); {
-	case !plain(&alone) || s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut:
-		return nil
 	case in != nil:
 		j.exists, j.q = true, in
-	case !s.aggregates(n):
-		return nil
+	default:
+		j.grouped = n.GroupBy != nil
+		j.rows, j.limit, alone.Limit = !j.grouped && !s.aggregates(n), n.Limit, nil
+		if j.limit != nil && j.limit.Offset != nil && !j.rows {
+			return nil
+		}
 	}
-	for in := counted(j.q); in != nil; in = counted(j.q) {
+	if in := paged(n); in != nil && j.rows {
+		if in.GroupBy != nil || s.aggregates(in) {
+			return nil
+		}
+		j.q, j.distinct = in, true
+	}
+	for in := counted(j.q); in != nil && !j.rows && !j.grouped; in = counted(j.q) {
 		j.q = in
 	}
 	if j.q == n {
 		j.q = &alone
 	}
-	if j.q.From == nil || !plain(j.q) || walk(j.q).queries != 1 || j.q != &alone && s.aggregates(j.q) {
+	if j.q.From == nil || !plain(j.q) || j.q.Limit != nil || walk(j.q).queries != 1 || j.q != &alone && (s.aggregates(j.q) || j.q.GroupBy != nil) || j.q != &alone && j.rows && walk(n).queries != 2 {
 		return nil
 	}
 	var ok bool
-	if j.list, ok = s.sources(j.q.From.TableRefs, nil); !ok || len(j.list) < 2 || len(j.list) > len(maxListRows) || !innerJoins(j.q.From.TableRefs, &j.on) {
+	if j.list, ok = s.sources(j.q.From.TableRefs, nil); !ok || len(j.list) < 2 || len(j.list) > maxJoined {
 		return nil
 	}
+	s.eliminate(j.q, j.list)
 	for i := range j.list {
 		src := &j.list[i]
-		if src.rel == nil || src.why != "" || src.rel.Kind != "table" || !strings.EqualFold(src.rel.Engine, "InnoDB") || slices.ContainsFunc(j.list[:i], func(o source) bool { return o.rel == src.rel }) {
+		if src.rel == nil || src.why != "" || src.rel.Kind != "table" || !strings.EqualFold(src.rel.Engine, "InnoDB") || slices.ContainsFunc(j.list[:i], func(o source) bool { return o.alias == src.alias }) {
 			return nil
 		}
-		j.tables = append(j.tables, joint{source: *src})
 	}
-	for _, all := range append(j.on, j.q.Where) {
-		for _, c := range conjuncts(all) {
-			if !j.sort(c) {
-				return nil
-			}
+	if !j.gather(j.q.From.TableRefs, 0) {
+		return nil
+	}
+	for _, e := range conjuncts(j.q.Where) {
+		j.Clauses = append(j.Clauses, rewrite.Clause[term]{Node: term{ExprNode: e}, To: len(j.list)})
+	}
+	for i := range j.Clauses {
+		if !j.sort(&j.Clauses[i]) {
+			return nil
 		}
 	}
+	if !j.Reduce(j.strict) {
+		return nil
+	}
+	if j.distinct = j.distinct || j.q.Distinct; j.distinct {
+		j.keys(n)
+	}
+	j.drop()
 	return j
-}
-
-// innerJoins takes the conditions of a FROM clause that has inner joins alone, in the order of the text; false if there is anything else in it.
-func innerJoins(n ast.ResultSetNode, conditions *[]ast.ExprNode) bool {
-	switch n := n.(type) {
-	case *ast.Join:
-		if n.NaturalJoin || len(n.Using) > 0 || n.Right != nil && n.Tp != ast.CrossJoin {
-			return false
-		}
-		if !innerJoins(n.Left, conditions) || n.Right != nil && !innerJoins(n.Right, conditions) {
-			return false
-		}
-		if n.On != nil {
-			*conditions = append(*conditions, n.On.Expr)
-		}
-		return true
-	case *ast.TableSource:
-		if in, ok := n.Source.(*ast.Join); ok {
-			return innerJoins(in, conditions)
-		}
-		_, ok := n.Source.(*ast.TableName)
-		return ok
-	}
-	return false
 }
 
 // conjuncts are the conditions that AND joins.
@@ -140,45 +147,41 @@ func (j *joining) tableOf(c *ast.ColumnName) int {
 }
 
 // sort finds out of which tables a condition is; false if that is not certain.
-func (j *joining) sort(e ast.ExprNode) bool {
-	of := map[int]bool{}
-	for _, c := range walk(e).columns {
-		of[j.tableOf(c)] = true
+func (j *joining) sort(c *rewrite.Clause[term]) bool {
+	for _, name := range walk(c.Node.ExprNode).columns {
+		i := j.tableOf(name)
+		if i < 0 {
+			return false
+		}
+		if !slices.Contains(c.Tables, i) {
+			c.Tables = append(c.Tables, i)
+		}
 	}
-	b, _ := e.(*ast.BinaryOperationExpr)
-	switch {
-	case of[-1]:
-		return false
-	case len(of) == 0: // 1 = 1
-		for i := range j.tables {
-			j.tables[i].own = append(j.tables[i].own, e)
-		}
-	case len(of) == 1:
-		for i := range of {
-			j.tables[i].own = append(j.tables[i].own, e)
-		}
-	default:
-		t, ok := j.tie(b)
-		if j.other = j.other || !ok; ok {
-			j.ties = append(j.ties, t)
-		}
+	switch len(c.Tables) {
+	case 1:
+		c.Node.of = c.Tables[0]
+	case 2:
+		b, _ := c.Node.ExprNode.(*ast.BinaryOperationExpr)
+		c.Tie = j.tie(b)
 	}
 	return true
 }
 
-// tie gives the equality of two columns that a condition is.
-func (j *joining) tie(b *ast.BinaryOperationExpr) (t rewrite.Tie, ok bool) {
+// tie gives the equality of two columns that a condition is; nil if it is none.
+func (j *joining) tie(b *ast.BinaryOperationExpr) *rewrite.Tie {
 	if b == nil || b.Op != opcode.EQ {
-		return t, false
+		return nil
 	}
+	t := &rewrite.Tie{}
 	for k, side := range []ast.ExprNode{b.L, b.R} {
 		c, ok := unwrapped(side).(*ast.ColumnNameExpr)
 		if !ok {
-			return t, false
+			return nil
 		}
-		t.Table[k], t.Column[k] = j.tableOf(c.Name), c.Name.Name.O
+		t.Table[k] = j.tableOf(c.Name)
+		t.Column[k] = j.list[t.Table[k]].column(c.Name.Name.O).Name
 	}
-	return t, true
+	return t
 }
 
 // asks notes what the query asks of each table, and puts the lists that it needs behind the other hidden columns. It gives the reason if it cannot.
@@ -186,101 +189,118 @@ func (j *joining) asks() string {
 	s := j.s
 	first := s.whereOf(false)
 	j.textsOf(j.q.Where, first)
-	j.textsOfJoins()
 	places := s.places(j.q.Where, first)
-	var own []condition.Condition
-	var limit condition.Value
-	searched := !j.other && j.apart()
-	for i := range j.tables {
-		t := &j.tables[i]
-		a := &asker{planner: s, src: &t.source, places: places}
-		var all []condition.Condition
-		for _, c := range t.own {
-			all = append(all, a.condition(c))
-		}
-		own = append(own, condition.And(all...))
-		if j.limit != nil {
-			a.placeOf(j.limit)
-			if limit = a.value(j.limit.Count, condition.Number); limit == nil {
-				return "LIMIT hides rows"
-			}
-		}
-		alone := rewrite.Ask{Relation: t.rel, Limit: limit, Where: own[i].Bind(func(int) (condition.Value, bool) { return nil, false })}
-		searched = searched && alone.Looks()
+	if places == nil {
+		places = map[ast.Node]int{}
 	}
-	for i := range j.tables {
-		t := &j.tables[i]
-		a := &asker{planner: s, src: &t.source, ask: rewrite.Ask{Exists: j.exists, Limit: limit, Single: !j.exists, Searched: searched, Where: condition.Unknown("a condition on several tables")}, places: places}
-		if !j.other {
-			a.ask.Where = condition.And(append(j.tied(i, searched || s.session.Fresh), own[i])...)
+	j.onText(places)
+	limits := asker{planner: s, places: places}
+	limits.ask.Joined, limits.ask.Merged, limits.ask.Single, limits.ask.Exists = j.rows || j.grouped, j.grouped || j.distinct, !j.rows && !j.grouped && !j.exists, j.exists
+	limits.ask.Current = s.session.LockingReads
+	if j.limit != nil {
+		limits.placeOf(j.limit)
+		if limits.ask.Limit = limits.value(j.limit.Count, condition.Number); limits.ask.Limit == nil {
+			return "LIMIT hides rows"
 		}
-		if why := a.note(j.q.From.TableRefs, s.point(j.q.Where, j.list, &t.source, t.rel.Unique) && !nullSafe(j.q.Where)); why != "" {
+		if limits.ask.Skip = limits.value(j.limit.Offset, condition.Number); j.limit.Offset != nil && limits.ask.Skip == nil {
+			return rewrite.SkipsRows
+		}
+	}
+	leads, beyond, alike := -1, condition.Condition{}, condition.Condition{}
+	if j.limit != nil && j.rows && !j.distinct {
+		leads, beyond, alike = j.leader()
+	}
+	limits.ask.Searched = j.searched(limits)
+	pinned := j.pinned()
+	for i := range j.list {
+		if j.Tables[i].Group < 0 {
+			continue
+		}
+		v := j.View(i)
+		if j.Steady(v) {
+			continue
+		}
+		a := limits
+		a.src, a.ask.Types = &j.list[i], maps.Clone(limits.ask.Types)
+		switch {
+		case j.limit == nil || !j.rows || j.distinct:
+		case j.q.OrderBy == nil:
+			a.ask.Beyond = condition.Never
+		case i == leads:
+			a.ask.Beyond, a.ask.Alike = beyond, alike
+		}
+		a.ask.Where = j.where(&a, v)
+		if why := a.note(j.q.From.TableRefs, pinned[i]); why != "" {
 			return why
 		}
 	}
-	if tellLists(s, j.lists) {
+	s.plan.Predicate = slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
+	if len(j.told) > 0 {
+		tellKeys(s, j.told)
+	} else if tellLists(s, j.lists) {
 		s.copies = true
 	}
 	return ""
 }
 
-// apart reports whether the conditions of one table cannot make those of another one impossible: of the columns that join tables, which are all of one type, one
-// at most has other conditions, and none if they are integers of several types, as no INT is 5000000000. Else the server might see that there is no row, and the transaction take no view of the database (rewrite.Ask.Looks), where a list
-// would take one.
-func (j *joining) apart() bool {
-	type column struct {
-		table int
-		name  string
-	}
-	bound, tied, several := map[column]bool{}, map[column]bool{}, false
-	for i := range j.tables {
-		for _, e := range j.tables[i].own {
-			for _, c := range walk(e).columns {
-				bound[column{i, c.Name.L}] = true
+// where is the condition on the rows of one table.
+func (j *joining) where(a *asker, v *rewrite.JoinView[term]) condition.Condition {
+	var all, unsure []condition.Condition
+	add := func(list []term) {
+		for _, e := range list {
+			a.src = &j.list[v.Table]
+			if e.as != "" {
+				a.src = &j.list[e.of]
 			}
-		}
-	}
-	for _, t := range j.ties {
-		a, b := j.tables[t.Table[0]].column(t.Column[0]), j.tables[t.Table[1]].column(t.Column[1])
-		if several = several || a.Type != b.Type; several && !(integer(a) && integer(b)) {
-			return false
-		}
-		for k := range t.Table {
-			if c := (column{t.Table[k], strings.ToLower(t.Column[k])}); bound[c] {
-				tied[c] = true
+			c := a.condition(e.ExprNode)
+			if e.as != "" {
+				c = c.Renamed(e.as)
 			}
+			all = append(all, c)
 		}
+		a.src = &j.list[v.Table]
 	}
-	return len(tied) == 0 || len(tied) == 1 && !several
-}
-
-// tied gives the conditions on the columns of table i that tie it to others.
-func (j *joining) tied(i int, listed bool) (list []condition.Condition) {
-	for _, p := range rewrite.Parts(len(j.tables), i, j.ties) {
+	for _, p := range v.Parts {
+		if moved, c, ok := j.Assured(v, p); ok {
+			add(moved)
+			unsure = append(unsure, c)
+			continue
+		}
 		c := condition.Unknown("tables that no single column joins")
 		switch {
-		case p.Tie != nil && listed:
-			c = j.in(p.Tie, p.Members)
-		case p.Tie != nil:
+		case p.Tie == nil || v.Other:
+		case j.shown(v, p):
+			c = j.toldBy(p)
+		case j.rows || j.grouped || !a.ask.Searched && !j.s.session.Fresh:
 			c = condition.Unknown("a join whose rows are not listed")
+		default:
+			c = j.in(v, p)
 		}
-		list = append(list, c)
+		unsure = append(unsure, c)
 	}
-	return list
+	if v.Other {
+		unsure = append(unsure, condition.Unknown("a condition on several tables"))
+	}
+	add(v.Own[v.Table])
+	return condition.And(append(unsure, all...)...)
 }
 
 // in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
-func (j *joining) in(t *rewrite.Tie, members []int) condition.Condition {
+func (j *joining) in(v *rewrite.JoinView[term], p rewrite.Part) condition.Condition {
+	t, members := p.Tie, p.Members
 	unsure := condition.Unknown("a join whose rows are not listed")
-	own, other := j.tables[t.Table[0]].column(t.Column[0]), j.tables[t.Table[1]].column(t.Column[1])
-	if !integer(own) || !integer(other) || j.s.r.flavor == MySQL && len(members) > 1 { // which may scan one of them in the list alone
+	own, other := j.list[t.Table[0]].column(t.Column[0]), j.list[t.Table[1]].column(t.Column[1])
+	if j.s.session.LockingReads || len(members) >= len(maxListRows) || !integer(own) || !integer(other) || j.s.r.flavor == MySQL && len(members) > 1 { // which may scan one of them in the list alone
 		return unsure
 	}
 	var few, from, where []string
 	for _, k := range members {
-		m := &j.tables[k]
+		m := &j.list[k]
+		if m.rel == j.list[v.Table].rel || abs(j.Tables[k].Group) > 0 {
+			return unsure
+		}
 		table, hint := mysqlsyntax.Quote(m.rel.Schema)+"."+mysqlsyntax.Quote(m.rel.Name), ""
-		if !j.s.point(j.q.Where, j.list, &m.source, m.rel.Unique) {
+		if !j.s.point(j.q.Where, j.list, m, m.rel.Unique) {
 			if len(m.rel.Key) == 0 || !integer(m.column(m.rel.Key[0])) {
 				return unsure
 			}
@@ -290,14 +310,14 @@ func (j *joining) in(t *rewrite.Tie, members []int) condition.Condition {
 			where = append(where, j.column(k, m.rel.Key[0])+">0")
 		}
 		from = append(from, table+" AS "+mysqlsyntax.Quote(m.alias)+hint)
-		for _, c := range m.own {
-			if j.texts[c] == "" || !(quietly{s: j.s, list: j.list}).condition(c) {
+		for _, c := range v.Own[k] {
+			if j.texts[c.ExprNode] == "" || !(quietly{s: j.s, list: j.list}).condition(c.ExprNode) {
 				return unsure
 			}
-			where = append(where, j.texts[c])
+			where = append(where, j.texts[c.ExprNode])
 		}
 	}
-	for _, o := range j.ties {
+	for _, o := range v.Ties {
 		if a, b := o.Table[0], o.Table[1]; slices.Contains(members, a) && slices.Contains(members, b) {
 			where = append(where, j.column(a, o.Column[0])+"="+j.column(b, o.Column[1]))
 		}
@@ -324,7 +344,7 @@ func integer(a *rewrite.Attribute) bool {
 }
 
 func (j *joining) column(table int, name string) string {
-	return mysqlsyntax.Quote(j.tables[table].alias) + "." + mysqlsyntax.Quote(name)
+	return mysqlsyntax.Quote(j.list[table].alias) + "." + mysqlsyntax.Quote(name)
 }
 
 // listsPlace gives the edit behind which columns with lists can stand: that of the hidden columns of the statement's select list; -1 if there is none.
@@ -382,20 +402,22 @@ func (j *joining) textsOf(e ast.ExprNode, first int) {
 	}
 }
 
-var endsOfCondition = strings.Fields("WHERE GROUP ORDER LIMIT HAVING FOR LOCK PROCEDURE INTO WINDOW JOIN INNER CROSS STRAIGHT_JOIN , ;")
+var endsOfCondition = strings.Fields("WHERE ON LEFT RIGHT NATURAL GROUP ORDER LIMIT HAVING FOR LOCK PROCEDURE INTO WINDOW JOIN INNER CROSS STRAIGHT_JOIN , ;")
 
-// textsOfJoins is textsOf for the conditions of joins, which stand in the order of the text.
-func (j *joining) textsOfJoins() {
+// onText is textsOf for the conditions of joins, which stand in the order of the text, and finds the places of their literals.
+func (j *joining) onText(places map[ast.Node]int) {
 	var at []int
 	for i := range j.s.text.Tokens {
 		if j.s.text.Is(i, "ON") {
 			at = append(at, i)
 		}
 	}
-	for i := range j.on {
-		if len(at) == len(j.on) {
-			j.textsOf(j.on[i], at[i])
-		}
+	if len(at) != len(j.on) {
+		return
+	}
+	for i, e := range j.on {
+		j.textsOf(e, at[i])
+		maps.Copy(places, j.s.places(e, at[i]))
 	}
 }
 

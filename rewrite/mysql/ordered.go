@@ -12,13 +12,13 @@ import (
 )
 
 // ordering tells what orders a query that has a LIMIT in hidden columns, and gives the condition for the rows that LIMIT does not hide; without an operator if that is not
-// certain. The query is one of one table, or of one at the left of left joins, see rewrite.Beyond.
-func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond, alike condition.Condition) {
+// certain. The columns are those of one table, which is in each row, see rewrite.Beyond. told are the texts of the hidden columns.
+func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks bool) (beyond, alike condition.Condition, told []string) {
 	if n.Limit == nil || n.OrderBy == nil || locks || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.SelectIntoOpt != nil || n.Kind != ast.SelectStmtKindSelect ||
-		s.r.flavor == TiDB || s.session.Once || s.session.Cut || s.plan.Lists > 0 || s.aggregates(n) || len(list) == 0 || list[0].rel == nil || list[0].rel.Kind != "table" || list[0].why != "" {
-		return beyond, alike
+		s.r.flavor == TiDB || s.session.Once || s.session.Cut || s.plan.Lists > 0 || s.aggregates(n) || len(list) == 0 || list[table].rel == nil || list[table].rel.Kind != "table" || list[table].why != "" || listsPlace(s) < 0 {
+		return beyond, alike, nil
 	}
-	src := &list[0]
+	src := &list[table]
 	var columns []rewrite.Ordered
 	for _, item := range n.OrderBy.Items {
 		c, ok := unwrapped(item.Expr).(*ast.ColumnNameExpr)
@@ -36,7 +36,6 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond,
 		columns = append(columns, o)
 	}
 	columns, whole := rewrite.UpToKey(columns, src.rel.Key)
-	var told []string
 	for _, o := range columns {
 		ref := mysqlsyntax.Quote(src.alias) + "." + mysqlsyntax.Quote(o.Name)
 		if o.Kind == condition.Folded {
@@ -45,11 +44,18 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, locks bool) (beyond,
 			told = append(told, "CONCAT("+ref+")")
 		}
 	}
-	if !tellLists(s, told) {
-		return beyond, alike
+	if len(told) == 0 {
+		return beyond, alike, nil
 	}
-	s.plan.Lacking, s.plan.Keys = s.plan.Hidden-len(told)+1, len(told)
-	return rewrite.Beyond(columns, whole, len(columns) == len(n.OrderBy.Items))
+	beyond, alike = rewrite.Beyond(columns, whole, len(columns) == len(n.OrderBy.Items))
+	return beyond, alike, told
+}
+
+// tellKeys puts columns into the statement with what each row of the answer tells (rewrite.Plan.Keys).
+func tellKeys(s *planner, told []string) {
+	if tellLists(s, told) {
+		s.plan.Lacking, s.plan.Keys = s.plan.Hidden-len(told)+1, len(told)
+	}
 }
 
 // leastLonger is the least length of texts that are longer than those of images (maxImage): no image is equal to what is cut there.

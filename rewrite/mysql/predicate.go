@@ -94,7 +94,9 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case n.OrderBy == nil:
 		ask.Beyond = condition.Never
 	case n == client:
-		ask.Beyond, ask.Alike = ordering(s, n, list, ask.Current)
+		var told []string
+		ask.Beyond, ask.Alike, told = ordering(s, n, list, 0, ask.Current)
+		tellKeys(s, told)
 	}
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
 }
@@ -287,7 +289,8 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 	var tokens []int
 	depth := t.Tokens[first].Depth
 	for i := first + 1; i < len(t.Tokens) && t.Tokens[i].Depth >= depth; i++ {
-		if t.Tokens[i].Depth == depth && t.Is(i, "WHERE", "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") {
+		if t.Tokens[i].Depth == depth && (t.Is(i, "WHERE", "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") ||
+			t.Is(first, "ON") && t.Is(i, endsOfCondition...) && !(t.Is(i, "LEFT", "RIGHT") && t.Is(i+1, "("))) {
 			break
 		}
 		switch t.Tokens[i].Kind {

@@ -31,15 +31,13 @@ import (
 // joint is one table of a join.
 type joint struct {
 	source
-	rv    *pg.RangeVar
-	group int // 0: the tables that are in each row of the answer; or the side of a left join that may be missing
+	rv *pg.RangeVar
 }
 
 // joining is a join whose tables can be asked for one by one.
 type joining struct {
-	tables  []joint
-	clauses []clause
-	around  []int // by group: the one to which its left join belongs
+	rewrite.JoinTree[*pg.Node]
+	tables []joint
 
 	exists  bool
 	blank   bool // the lists are told if there is no row, too
@@ -53,7 +51,6 @@ type joining struct {
 	skip     *pg.Node
 	lists    []list
 	params   map[int32]int
-	orphans  bool // see Session
 }
 
 // list is an expression of a hidden column. late says that it matters only where there is no row.
@@ -67,7 +64,8 @@ const maxListed, maxListBytes = 200, 3000
 
 // joinOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joinOf(x *planner, s *pg.SelectStmt) *joining {
-	j, tables := &joining{params: map[int32]int{}, around: []int{0}, orphans: x.session.Orphans}, len(x.content(s).tables)
+	j, tables := &joining{params: map[int32]int{}, JoinTree: rewrite.JoinTree[*pg.Node]{Around: []int{0}, Only: of, Orphans: x.session.Orphans}}, len(x.content(s).tables)
+	j.Merges, j.Moved = j.merges, j.moved
 	one, doubt := x.aggregates(s)
 	plain := func(s *pg.SelectStmt) bool {
 		return s.Op == pg.SetOperation_SETOP_NONE && s.WithClause == nil && len(s.LockingClause) == 0 && s.HavingClause == nil &&
@@ -117,14 +115,18 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		return true
 	})
 	for _, n := range conjuncts(s.WhereClause) {
-		j.clauses = append(j.clauses, clause{n: n, to: len(j.tables)})
+		j.Clauses = append(j.Clauses, rewrite.Clause[*pg.Node]{Node: n, To: len(j.tables)})
 	}
-	for i := range j.clauses {
-		if !j.sort(x, &j.clauses[i]) {
+	for i := range j.Clauses {
+		if !j.sort(x, &j.Clauses[i]) {
 			return nil
 		}
 	}
-	if !j.reduce(x) {
+	var all []*pg.RangeVar
+	for _, t := range j.tables {
+		all = append(all, t.rv)
+	}
+	if !j.Reduce(func(n *pg.Node, i int) bool { return x.strict(n, j.tables[i].rv, all) }) {
 		return nil
 	}
 	j.any = j.blank && !j.distinct && len(s.SortClause) == 0 && !x.content(s).sets
@@ -189,26 +191,26 @@ func (j *joining) tableOf(x *planner, ref *pg.ColumnRef) int {
 }
 
 // sort finds out of which tables a condition is; false if that is not certain.
-func (j *joining) sort(x *planner, c *clause) bool {
+func (j *joining) sort(x *planner, c *rewrite.Clause[*pg.Node]) bool {
 	sure := true
-	pgsyntax.Walk(c.n, func(m proto.Message) bool {
+	pgsyntax.Walk(c.Node, func(m proto.Message) bool {
 		switch e := m.(type) {
 		case *pg.ColumnRef:
 			i := j.tableOf(x, e)
-			if sure = sure && i >= 0; !slices.Contains(c.tables, i) {
-				c.tables = append(c.tables, i)
+			if sure = sure && i >= 0; !slices.Contains(c.Tables, i) {
+				c.Tables = append(c.Tables, i)
 			}
 		case *pg.SubLink, *pg.SelectStmt:
 			sure = false
 		}
 		return sure
 	})
-	e := c.n.GetAExpr()
-	if sure && len(c.tables) == 2 && e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && pgsyntax.LastName(e.Name) == "=" && e.Lexpr.GetColumnRef() != nil && e.Rexpr.GetColumnRef() != nil {
-		c.tie = &rewrite.Tie{}
+	e := c.Node.GetAExpr()
+	if sure && len(c.Tables) == 2 && e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && pgsyntax.LastName(e.Name) == "=" && e.Lexpr.GetColumnRef() != nil && e.Rexpr.GetColumnRef() != nil {
+		c.Tie = &rewrite.Tie{}
 		for k, side := range []*pg.Node{e.Lexpr, e.Rexpr} {
 			f := side.GetColumnRef()
-			c.tie.Table[k], c.tie.Column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
+			c.Tie.Table[k], c.Tie.Column[k] = j.tableOf(x, f), f.Fields[len(f.Fields)-1].GetString_().GetSval()
 		}
 	}
 	return sure
@@ -219,11 +221,11 @@ func (j *joining) asks(x *planner, told []string) {
 	x.told = told
 	for i := range j.tables {
 		t := &j.tables[i]
-		if t.group < 0 {
+		if j.Tables[i].Group < 0 {
 			continue
 		}
-		v := j.viewOf(i)
-		if j.steady(v) {
+		v := j.View(i)
+		if j.Steady(v) {
 			continue
 		}
 		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
@@ -231,10 +233,10 @@ func (j *joining) asks(x *planner, told []string) {
 			x.plan.Unread = "LIMIT hides rows"
 			return
 		}
-		own, args := v.own[i], []condition.Condition{}
+		own, args := v.Own[i], []condition.Condition{}
 		var unsure []rewrite.Part
-		for _, p := range v.parts {
-			moved, c, ok := j.assured(v, p)
+		for _, p := range v.Parts {
+			moved, c, ok := j.Assured(v, p)
 			if !ok {
 				unsure = append(unsure, p)
 				continue
@@ -248,12 +250,12 @@ func (j *joining) asks(x *planner, told []string) {
 		late := j.merges(i) || pinned(where, t.source)
 		for _, p := range unsure {
 			c := condition.Unknown("tables that no single column joins")
-			if p.Tie != nil && !v.other && len(p.Members) <= maxInList {
+			if p.Tie != nil && !v.Other && len(p.Members) <= maxInList {
 				c = j.in(x, v, p, late)
 			}
 			args = append(args, c)
 		}
-		if v.other {
+		if v.Other {
 			args = append(args, condition.Unknown("a condition on several tables"))
 		}
 		ask.Where = condition.And(args...)
@@ -281,7 +283,7 @@ func (j *joining) cut(x *planner, rv *pg.RangeVar, ask *rewrite.Ask) (ok bool) {
 }
 
 // in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
-func (j *joining) in(x *planner, v *view, p rewrite.Part, late bool) condition.Condition {
+func (j *joining) in(x *planner, v *rewrite.JoinView[*pg.Node], p rewrite.Part, late bool) condition.Condition {
 	unsure := condition.Unknown("a join whose rows are not listed")
 	t := p.Tie
 	own, other := j.tables[t.Table[0]].rel.Attribute(t.Column[0]), j.tables[t.Table[1]].rel.Attribute(t.Column[1])
@@ -301,7 +303,7 @@ func (j *joining) in(x *planner, v *view, p rewrite.Part, late bool) condition.C
 			return unsure
 		}
 		all, from = append(all, m.source), append(from, pgsyntax.Quote(m.rel.Schema)+"."+pgsyntax.Quote(m.rel.Name)+" AS "+pgsyntax.Quote(m.ref))
-		for _, n := range v.own[k] {
+		for _, n := range v.Own[k] {
 			text, ok := j.text(x, n)
 			if !ok {
 				return unsure
@@ -309,7 +311,7 @@ func (j *joining) in(x *planner, v *view, p rewrite.Part, late bool) condition.C
 			where = append(where, text)
 		}
 	}
-	for _, o := range v.ties {
+	for _, o := range v.Ties {
 		if a, b := o.Table[0], o.Table[1]; slices.Contains(p.Members, a) && slices.Contains(p.Members, b) {
 			where = append(where, j.column(a, o.Column[0])+" = "+j.column(b, o.Column[1]))
 		}

@@ -43,6 +43,9 @@ const (
 // Value is a value of a column as text; nil is NULL.
 type Value = *string
 
+// ForeignKeys names what the image of a new row may tell besides its columns: 1 if the server checked its foreign keys (MySQL family).
+const ForeignKeys = "@@foreign_key_checks"
+
 // Condition is one operator with its operands. Its fields must not be changed once it is used.
 type Condition struct {
 	Op     string
@@ -158,6 +161,21 @@ func (c *Condition) Columns(yield func(string)) {
 	for i := range c.Args {
 		c.Args[i].Columns(yield)
 	}
+}
+
+// Renamed gives the condition, which is on one column, as one on another column.
+func (c Condition) Renamed(column string) Condition {
+	if c.Term != nil {
+		return Unknown("a comparison of something else than a column with values")
+	}
+	if c.Column != "" {
+		c.Column = column
+	}
+	c.Args = slices.Clone(c.Args)
+	for i := range c.Args {
+		c.Args[i] = c.Args[i].Renamed(column)
+	}
+	return c
 }
 
 // Holds evaluates the condition on an image.

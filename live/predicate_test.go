@@ -1542,7 +1542,8 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT id, v, tag FROM r WHERE v > $1 OR v IS NULL ORDER BY v, id LIMIT 1", "SELECT tag FROM r WHERE v <> $1 ORDER BY id LIMIT 1 FOR UPDATE",
 				"SELECT id, tag FROM r WHERE v <> $1 ORDER BY v, id LIMIT 2 OFFSET 1", "SELECT id, v FROM r WHERE v <> $1 OR v IS NULL ORDER BY tag DESC, id LIMIT 2", "SELECT 1 AS a FROM r WHERE v = $1 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM r WHERE v = $1)",
 				"SELECT r.id, r.tag FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1 ORDER BY r.v DESC, r.id LIMIT 2 OFFSET 1", "SELECT r.id, q.id AS q FROM r LEFT JOIN q ON q.v <> r.v WHERE r.id <> $1 ORDER BY r.id DESC, q.id LIMIT 3",
-				"SELECT id, tag FROM r WHERE tag LIKE '%.1%' AND v <> $1 OR tag < 't2'", "SELECT DISTINCT v FROM r WHERE id <> $1 ORDER BY v LIMIT 3", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v ORDER BY v LIMIT 3 OFFSET 1"}[rng.IntN(31)]
+				"SELECT id, tag FROM r WHERE tag LIKE '%.1%' AND v <> $1 OR tag < 't2'", "SELECT DISTINCT v FROM r WHERE id <> $1 ORDER BY v LIMIT 3", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v ORDER BY v LIMIT 3 OFFSET 1",
+				"SELECT DISTINCT d.i, d.v FROM (SELECT r.id AS i, r.v AS v, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1) d ORDER BY d.v DESC, d.i LIMIT 1 OFFSET 1"}[rng.IntN(32)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {
@@ -1583,7 +1584,8 @@ func ofFamily(rng *rand.Rand, id int) (query string, v int) {
 		"SELECT d.*, c.*, p.* FROM p JOIN c ON c.p = p.id JOIN d ON d.c = c.id WHERE p.id IN ($1, 2)", "SELECT p.id, p.v, count(d.id), sum(c.v), sum(d.v) FROM p LEFT JOIN c ON c.p = p.id LEFT JOIN d ON d.c = c.id WHERE p.id <> $1 GROUP BY p.id",
 		"SELECT count(*), sum(p.v), sum(c.v) FROM p LEFT JOIN c ON c.p = p.id WHERE p.v = $1", "SELECT p.*, c.*, d.* FROM p LEFT JOIN (c JOIN d ON d.c = c.id) ON c.p = p.id WHERE p.id = $1",
 		"SELECT d.*, c.* FROM d LEFT JOIN c ON c.id = d.c WHERE d.v = $1 ORDER BY d.id", "SELECT DISTINCT p.*, c.* FROM p JOIN c ON c.p = p.id WHERE c.v = $1", "SELECT p.*, r.* FROM p JOIN r ON r.v = p.id WHERE p.v <> $1",
-		"SELECT c.*, p.v FROM c JOIN p ON p.id = c.p WHERE p.v = $1 AND c.v < 9", "SELECT d.*, c.*, p.* FROM d LEFT JOIN c ON c.id = d.c LEFT JOIN p ON p.id = c.p WHERE p.v = $1"}[rng.IntN(20)], v
+		"SELECT c.*, p.v FROM c JOIN p ON p.id = c.p WHERE p.v = $1 AND c.v < 9", "SELECT d.*, c.*, p.* FROM d LEFT JOIN c ON c.id = d.c LEFT JOIN p ON p.id = c.p WHERE p.v = $1",
+		"SELECT DISTINCT x.c_id, x.c_v FROM (SELECT c.id AS c_id, c.v AS c_v, p.v FROM c JOIN p ON p.id = c.p WHERE c.v <> $1) x ORDER BY x.c_v DESC, x.c_id LIMIT 2", "SELECT c.*, p.v FROM c JOIN p ON p.id = c.p WHERE c.v <> $1 ORDER BY c.v, c.id LIMIT 1"}[rng.IntN(22)], v
 }
 
 // kinds is how many kinds of statements a database takes: those of all products, of PostgreSQL, and those that need more tables.

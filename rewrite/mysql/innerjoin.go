@@ -37,7 +37,10 @@ type joining struct {
 	// distinct says that rows which look alike are one. Then keyed are the tables of which the answer shows the primary keys.
 	distinct bool
 	keyed    map[int]bool
+	sole     int // the table of which alone such an answer shows columns, and the primary key among them; -1: there is none
 	limit    *ast.Limit
+	order    *ast.OrderByClause
+	around   string                  // the name of the derived table that the query is
 	on       []ast.ExprNode          // the conditions of joins
 	texts    map[ast.ExprNode]string // of conditions that WHERE or ON joins by AND
 	lists    []string                // the SQL text of hidden columns
@@ -61,7 +64,7 @@ const maxJoined = 8
 
 // joiningOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joiningOf(s *planner, n *ast.SelectStmt) *joining {
-	j := &joining{s: s, q: n, texts: map[ast.ExprNode]string{}, JoinTree: rewrite.JoinTree[term]{Around: []int{0}, Checked: condition.ForeignKeys}}
+	j := &joining{s: s, q: n, sole: -1, order: n.OrderBy, texts: map[ast.ExprNode]string{}, JoinTree: rewrite.JoinTree[term]{Around: []int{0}, Checked: condition.ForeignKeys}}
 	j.Merges, j.Moved, j.Only = j.merges, j.moved, func(e term, column string) bool { return only(e, column) }
 	plain := func(q *ast.SelectStmt) bool {
 		return q.Kind == ast.SelectStmtKindSelect && q.With == nil && q.Having == nil && q.LockInfo == nil && q.SelectIntoOpt == nil && q.WindowSpecs == nil &&
@@ -85,7 +88,7 @@ func joiningOf(s *planner, n *ast.SelectStmt) *joining {
 		if in.GroupBy != nil || s.aggregates(in) {
 			return nil
 		}
-		j.q, j.distinct = in, true
+		j.q, j.distinct, j.around = in, true, n.From.TableRefs.Left.(*ast.TableSource).AsName.O
 	}
 	for in := counted(j.q); in != nil && !j.rows && !j.grouped; in = counted(j.q) {
 		j.q = in
@@ -195,7 +198,7 @@ func (j *joining) asks() string {
 	}
 	j.onText(places)
 	limits := asker{planner: s, places: places}
-	limits.ask.Joined, limits.ask.Merged, limits.ask.Single, limits.ask.Exists = j.rows || j.grouped, j.grouped || j.distinct, !j.rows && !j.grouped && !j.exists, j.exists
+	limits.ask.Joined, limits.ask.Merged, limits.ask.Single, limits.ask.Exists = j.rows || j.grouped, j.grouped || j.distinct && j.sole < 0, !j.rows && !j.grouped && !j.exists, j.exists
 	limits.ask.Current = s.session.LockingReads
 	if j.limit != nil {
 		limits.placeOf(j.limit)
@@ -207,7 +210,7 @@ func (j *joining) asks() string {
 		}
 	}
 	leads, beyond, alike := -1, condition.Condition{}, condition.Condition{}
-	if j.limit != nil && j.rows && !j.distinct {
+	if j.limit != nil && j.rows && (!j.distinct || j.sole >= 0) {
 		leads, beyond, alike = j.leader()
 	}
 	limits.ask.Searched = j.searched(limits)
@@ -223,8 +226,8 @@ func (j *joining) asks() string {
 		a := limits
 		a.src, a.ask.Types = &j.list[i], maps.Clone(limits.ask.Types)
 		switch {
-		case j.limit == nil || !j.rows || j.distinct:
-		case j.q.OrderBy == nil:
+		case j.limit == nil || !j.rows || j.distinct && j.sole < 0:
+		case j.order == nil:
 			a.ask.Beyond = condition.Never
 		case i == leads:
 			a.ask.Beyond, a.ask.Alike = beyond, alike

@@ -110,26 +110,63 @@ func (j *joining) counts(table int) (found bool) {
 
 // keys finds the tables of which an answer without rows that look alike shows the primary keys. n selects columns of what the query selects, or is the query.
 func (j *joining) keys(n *ast.SelectStmt) {
-	shown := make([][]string, len(j.list))
+	shown, plain := make([][]string, len(j.list)), true
 	for _, f := range j.q.Fields.Fields {
 		c, _ := f.Expr.(*ast.ColumnNameExpr)
+		used := j.q.Distinct || c != nil && slices.ContainsFunc(n.Fields.Fields, func(o *ast.SelectField) bool { return o.Expr.(*ast.ColumnNameExpr).Name.Name.L == nameIn(f) })
+		plain = plain && (c != nil || !used)
 		for i := range j.list {
 			switch {
-			case f.WildCard != nil && n.Distinct && j.q.Distinct && shows(f, &j.list[i]):
+			case f.WildCard != nil && j.q.Distinct && shows(f, &j.list[i]):
 				shown[i] = append(shown[i], j.list[i].rel.Key...)
-			case c == nil || j.tableOf(c.Name) != i:
-			case j.q.Distinct || slices.ContainsFunc(n.Fields.Fields, func(o *ast.SelectField) bool {
-				return strings.EqualFold(o.Expr.(*ast.ColumnNameExpr).Name.Name.O, cmp.Or(f.AsName.O, c.Name.Name.O))
-			}):
+			case c != nil && used && j.tableOf(c.Name) == i:
 				shown[i] = append(shown[i], j.list[i].column(c.Name.Name.O).Name)
 			}
 		}
 	}
 	j.keyed = map[int]bool{}
+	several := false
 	for i := range j.list {
 		key := j.list[i].rel.Key
 		j.keyed[i] = len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !slices.Contains(shown[i], c) })
+		if several = several || len(shown[i]) > 0 && j.sole >= 0; len(shown[i]) > 0 {
+			j.sole = i
+		}
 	}
+	if several || !plain || j.sole >= 0 && (!j.keyed[j.sole] || j.Tables[j.sole].Group != 0) || j.q.Distinct {
+		j.sole = -1
+	}
+	if j.sole >= 0 && j.order != nil {
+		j.order = j.inside(n)
+	}
+}
+
+// nameIn is the name of a column of a derived table, in lower case.
+func nameIn(f *ast.SelectField) string {
+	if c, ok := f.Expr.(*ast.ColumnNameExpr); ok && f.AsName.O == "" {
+		return c.Name.Name.L
+	}
+	return f.AsName.L
+}
+
+// inside gives the order of a query as one of the columns of its derived table, as far as it is certain.
+func (j *joining) inside(n *ast.SelectStmt) *ast.OrderByClause {
+	out := &ast.OrderByClause{}
+	for _, item := range n.OrderBy.Items {
+		c, ok := unwrapped(item.Expr).(*ast.ColumnNameExpr)
+		if !ok || c.Name.Table.O == "" && renames(n, c.Name.Name.O) {
+			break
+		}
+		at := slices.IndexFunc(j.q.Fields.Fields, func(f *ast.SelectField) bool { return nameIn(f) == c.Name.Name.L })
+		if at < 0 {
+			break
+		}
+		out.Items = append(out.Items, &ast.ByItem{Expr: j.q.Fields.Fields[at].Expr, Desc: item.Desc})
+	}
+	if len(out.Items) < len(n.OrderBy.Items) { // something else decides then
+		out.Items = append(out.Items, &ast.ByItem{Expr: &ast.DefaultExpr{}})
+	}
+	return out
 }
 
 // merges reports whether a new row of table i may look like another one.
@@ -231,19 +268,27 @@ func (j *joining) toldBy(p rewrite.Part) condition.Condition {
 
 // leader tells what orders the rows of an answer with a LIMIT, of a table that is in each of them, see ordering.
 func (j *joining) leader() (table int, beyond, alike condition.Condition) {
-	if j.q.OrderBy == nil {
+	if j.order == nil {
 		return -1, beyond, alike
 	}
-	c, ok := unwrapped(j.q.OrderBy.Items[0].Expr).(*ast.ColumnNameExpr)
+	c, ok := unwrapped(j.order.Items[0].Expr).(*ast.ColumnNameExpr)
 	if !ok {
 		return -1, beyond, alike
 	}
-	if table = j.tableOf(c.Name); table < 0 || j.Tables[table].Group != 0 {
+	if table = j.tableOf(c.Name); table < 0 || j.Tables[table].Group != 0 || j.sole >= 0 && j.sole != table {
 		return -1, beyond, alike
 	}
-	q := *j.q
-	q.Limit = j.limit
-	beyond, alike, j.told = ordering(j.s, &q, j.list, table, j.s.session.LockingReads)
+	q, as := *j.q, map[string]string(nil)
+	q.Limit, q.OrderBy = j.limit, j.order
+	if j.sole >= 0 {
+		as = map[string]string{}
+		for _, f := range j.q.Fields.Fields {
+			if c, ok := f.Expr.(*ast.ColumnNameExpr); ok && j.tableOf(c.Name) == table {
+				as[j.list[table].column(c.Name.Name.O).Name] = mysqlsyntax.Quote(j.around) + "." + mysqlsyntax.Quote(cmp.Or(f.AsName.O, c.Name.Name.O))
+			}
+		}
+	}
+	beyond, alike, j.told = ordering(j.s, &q, j.list, table, j.s.session.LockingReads, as)
 	return table, beyond, alike
 }
 

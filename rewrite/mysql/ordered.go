@@ -12,8 +12,9 @@ import (
 )
 
 // ordering tells what orders a query that has a LIMIT in hidden columns, and gives the condition for the rows that LIMIT does not hide; without an operator if that is not
-// certain. The columns are those of one table, which is in each row, see rewrite.Beyond. told are the texts of the hidden columns.
-func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks bool) (beyond, alike condition.Condition, told []string) {
+// certain. The columns are those of one table, which is in each row, see rewrite.Beyond. told are the texts of the hidden columns,
+// in which columns are named as the map says; nil: by their own names.
+func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks bool, as map[string]string) (beyond, alike condition.Condition, told []string) {
 	if n.Limit == nil || n.OrderBy == nil || locks || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.SelectIntoOpt != nil || n.Kind != ast.SelectStmtKindSelect ||
 		s.r.flavor == TiDB || s.session.Once || s.session.Cut || s.plan.Lists > 0 || s.aggregates(n) || len(list) == 0 || list[table].rel == nil || list[table].rel.Kind != "table" || list[table].why != "" || listsPlace(s) < 0 {
 		return beyond, alike, nil
@@ -38,6 +39,9 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 	columns, whole := rewrite.UpToKey(columns, src.rel.Key)
 	for _, o := range columns {
 		ref := mysqlsyntax.Quote(src.alias) + "." + mysqlsyntax.Quote(o.Name)
+		if as != nil {
+			ref = as[o.Name]
+		}
 		if o.Kind == condition.Folded {
 			told = append(told, "CAST(LEFT(CONVERT("+ref+" USING utf8mb4),"+leastLonger+") AS BINARY)")
 		} else {

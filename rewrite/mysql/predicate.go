@@ -95,7 +95,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		ask.Beyond = condition.Never
 	case n == client:
 		var told []string
-		ask.Beyond, ask.Alike, told = ordering(s, n, list, 0, ask.Current)
+		ask.Beyond, ask.Alike, told = ordering(s, n, list, 0, ask.Current, nil)
 		tellKeys(s, told)
 	}
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))

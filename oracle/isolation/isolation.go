@@ -244,7 +244,7 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 	case history.EventStmt:
 		c.statement(e)
 	case history.EventEnd:
-		if t := c.openOf(e.Session, e.Txn); t != nil {
+		if t := openOf(c, e.Session, e.Txn); t != nil {
 			c.endTxn(t, e)
 		} else {
 			c.coverage.contradiction(endUnbegun)
@@ -287,7 +287,7 @@ func (c *Checker) sessionOf(id uint64) *session {
 }
 
 // openOf is the open transaction with an id, as an event of a session names it; nil: there is none.
-func (c *Checker) openOf(session, id uint64) *txn {
+func openOf(c *Checker, session, id uint64) *txn {
 	if s := c.recent; s != nil && s.id == session && s.txn != nil && s.txn.id == id && len(c.coverage.Contradictions) == 0 {
 		return s.txn
 	}
@@ -336,7 +336,7 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 }
 
 func (c *Checker) statement(e *history.Event) {
-	t := c.openOf(e.Session, e.Txn)
+	t := openOf(c, e.Session, e.Txn)
 	if t == nil {
 		if t = c.late[e.Txn]; t != nil {
 			c.finishLate(t, e)

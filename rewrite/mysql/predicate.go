@@ -416,22 +416,6 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 	return condition.Unknown("a condition of another form")
 }
 
-// like makes a condition of LIKE. A pattern with the character of ESCAPE is not evaluated.
-func (a *asker) like(e *ast.PatternLikeOrIlikeExpr) condition.Condition {
-	c, ok := a.cased("like", e.Expr, e.Pattern)
-	if !ok {
-		c = a.open("like", e.Expr, a.binary(e.Expr, e.Pattern))
-	}
-	if e.EscapeExplicit && e.Escape != 0 && len(c.Values) > 0 {
-		c.Values = append(c.Values, text("="+string(rune(e.Escape))))
-	}
-	return c
-}
-
-func isZero(op, column string) condition.Condition {
-	return condition.Open(op, condition.Number, column, text("=0"))
-}
-
 func negated(is bool, c condition.Condition) condition.Condition {
 	if is {
 		return condition.Not(c)

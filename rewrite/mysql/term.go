@@ -114,3 +114,19 @@ func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) (c con
 	}
 	return condition.Open("modulo", condition.Number, name, d, v), true
 }
+
+// like makes a condition of LIKE. A pattern with the character of ESCAPE is not evaluated.
+func (a *asker) like(e *ast.PatternLikeOrIlikeExpr) condition.Condition {
+	c, ok := a.cased("like", e.Expr, e.Pattern)
+	if !ok {
+		c = a.open("like", e.Expr, a.binary(e.Expr, e.Pattern))
+	}
+	if e.EscapeExplicit && e.Escape != 0 && len(c.Values) > 0 {
+		c.Values = append(c.Values, text("="+string(rune(e.Escape))))
+	}
+	return c
+}
+
+func isZero(op, column string) condition.Condition {
+	return condition.Open(op, condition.Number, column, text("=0"))
+}

@@ -460,39 +460,6 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	return condition.Unknown("operator %s", pgsyntax.LastName(e.Name))
 }
 
-// cased makes a condition of LOWER(column) = value, or UPPER, or LIKE, where the value may stand in the same function.
-func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition, ok bool) {
-	op := pgsyntax.LastName(e.Name)
-	fn, arg := caseOf(a.scene, left)
-	like := e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && left == e.Lexpr
-	if fn == "" || !like && (e.Kind != pg.A_Expr_Kind_AEXPR_OP || op != "=" && op != "<>") {
-		return c, false
-	}
-	name, at := comparedColumn(arg, a.rel, a.ref)
-	if name == "" || kindOf(at) != condition.Text || at.Type == "enum" {
-		return c, false
-	}
-	other, of := caseOf(a.scene, right)
-	if other == fn {
-		right = of
-	}
-	v, ok := a.value(right, condition.Text, at.Type)
-	c = condition.Open(condition.Cased(fn, like, other == fn), condition.Text, name, v)
-	if op == "<>" || op == "!~~" {
-		c = condition.Not(c)
-	}
-	return c, ok
-}
-
-// caseOf gives the argument of PostgreSQL's own lower() or upper().
-func caseOf(x *scene, n *pg.Node) (fn string, arg *pg.Node) {
-	f := n.GetFuncCall()
-	if fn = pgsyntax.LastName(f.GetFuncname()); fn != "lower" && fn != "upper" || len(f.Args) != 1 || !x.steady(f) {
-		return "", nil
-	}
-	return fn, f.Args[0]
-}
-
 // constant gives an integer of the text; nil if it is something else.
 func (a *asker) constant(n *pg.Node) condition.Value {
 	if c := n.GetAConst(); c == nil || c.GetIval() == nil {

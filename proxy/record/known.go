@@ -57,7 +57,8 @@ type value struct {
 	version string
 	text    string
 	asked   bool // the statement asked for the row by this value
-	unread  bool // it is NULL or could not be read; then the request had read another one before
+	unread  bool // it is NULL or could not be read
+	null    bool // it is NULL
 	// doubtful: the request has read something of the row since that is no column of it, such as stock - 2.
 	doubtful bool
 	earlier  *value // the latest one that the request had read before and that was another one
@@ -81,10 +82,10 @@ func (rs *Requests) note(known *reads, a *history.Access, cells []Cell, ev *hist
 	}
 	before := len(row)
 	for _, c := range cells {
-		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread, load: by}
+		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread, null: c.Null, load: by}
 		old, ok := row[c.Column]
 		switch {
-		case !ok && v.unread:
+		case !ok && c.Unread:
 			continue
 		case !ok:
 		case old.unread || !v.unread && flow.Same(old.text, v.text):
@@ -266,7 +267,7 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, own []
 				}
 				continue
 			}
-			if !v.unread && len(list) < maxCells {
+			if (!v.unread || v.null && v.earlier == nil) && len(list) < maxCells {
 				list = append(list, v.derived(row, o, v.relates(o, known.tells(&v, column{row.Table, o.Column}, o.Value))))
 			}
 			if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
@@ -306,7 +307,7 @@ func compares(operands []history.Operand, column string) bool {
 
 // relates is how what the operand is set to comes from v; empty if that is not known. told says that it is a number that may come from elsewhere.
 func (v *value) relates(o history.Operand, told bool) flow.Kind {
-	if o.Role != history.RoleSet || v.doubtful {
+	if o.Role != history.RoleSet || v.doubtful || v.null {
 		return ""
 	}
 	if kind, _, ok := flow.Relate(v.text, o.Value); ok && telling(kind, v.text, o.Value) && !(told && kind == flow.Plus) {

@@ -116,6 +116,7 @@ func TestAskedByNumber(t *testing.T) {
 // TestDerived: what an UPDATE assigns is traced to the latest read of its request, of whatever session.
 func TestDerived(t *testing.T) {
 	const a, b = " /*request_id='a'*/", " /*request_id='b'*/"
+	const loadOne, saveOne = `SELECT "T"."id" AS "T_id", "T"."n" AS "T_n" FROM "t" "T" WHERE "T"."id" = 1`, `UPDATE "t" SET "n" = 8 WHERE "id" = 1`
 	const load, save = `SELECT "T"."id" AS "T_id", "T"."n" AS "T_n" FROM "t" "T" WHERE "T"."id" IN (1)`, `UPDATE "t" SET "n" = 8 WHERE "id" IN (1)`
 	for _, tt := range []struct {
 		name string
@@ -177,6 +178,23 @@ func TestDerived(t *testing.T) {
 			s.run("SELECT 1 x"+a, "1@v2 id=1 n=sent")
 			return s.run("UPDATE t SET n = 'sent; booked' WHERE id = 1"+a, "1@v3")
 		}, "n of 1@v2 by prefix; booked"},
+		{"NULL in the only read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=NULL")
+			return s.run("UPDATE t SET n = 'me' WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
+		{"NULL, and then a value", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=NULL")
+			s.run("SELECT 1 x"+a, "1@v2 id=1 n=10")
+			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus-1"},
+		{"NULL, and an empty text", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=NULL")
+			return s.run("UPDATE t SET n = '' WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
+		{"NULL, and not of this row", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=NULL")
+			return s.run("UPDATE t SET n = 'me' WHERE id = 2"+a, "2@v2")
+		}, ""},
 		{"NULL in the latest read", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=paid")
 			s.run("SELECT 1 x"+a, "1@v2 id=1 n=NULL")
@@ -290,6 +308,18 @@ func TestDerived(t *testing.T) {
 			s.run("BEGIN")
 			return s.run(save+a, "1@v3")
 		}, "n of 1@v1 by plus-2"},
+		{"what save() of TypeORM 1 loads", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(loadOne+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(saveOne+a, "1@v3")
+		}, "n of 1@v1 by plus-2"},
+		{"a query of that form under a name of its own", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run(strings.NewReplacer(`"T"`, `"t"`, "T_", "t_").Replace(loadOne)+a, "1@v2 id=1 n=9")
+			s.run("BEGIN")
+			return s.run(saveOne+a, "1@v3")
+		}, "n of 1@v2 by plus-1, n of 1@v1 by "},
 		{"what save() loads, with what relates to it", func(s, o requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run(load+a, "1@v2 id=1 n=9")

@@ -8,6 +8,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
+	"wirecheck/statement/condition"
 )
 
 // record is scratch for one row while one transaction is installed.
@@ -423,7 +424,7 @@ func (c *Checker) addRW(r reader, v, n *version) {
 	if r.t == n.writer || a.superseded || a.op.writes() {
 		return // an UPDATE that read v replaced it itself
 	}
-	if v.is == dead || v.row == nil && currentLater(r, v) {
+	if v.is == dead || v.row == nil && currentLater(r, v) || r.refused(v, n) {
 		return
 	}
 	c.addEdge(edgeRW, r.t, n.writer, v, n, a.stmt, n.wstmt)
@@ -470,6 +471,28 @@ func currentLater(r reader, v *version) bool {
 	for u, i := v, 0; u != nil && i < maxWalk; u, i = u.next, i+1 {
 		for _, o := range u.readers {
 			if o.t == r.t && o.acc > r.acc && o.access().op != opRead {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refused reports whether a later UPDATE or DELETE of the reader named the row by its key, was to change it as it was before n, and left it alone since n: its
+// WHERE had the old value (WHERE id = 1 AND version = 7). That showed the transaction that its read was out of date, as a locking read does.
+func (r reader) refused(v, n *version) bool {
+	if r.access().op != opRead {
+		return false
+	}
+	for _, p := range r.t.reads {
+		if s := &r.t.stmts[p.stmt]; p.stmt <= r.access().stmt || !p.whole || p.table != n.table || !p.names(n) || s.failed || s.verb != "update" && s.verb != "delete" {
+			continue
+		}
+		for _, ch := range p.table.changes {
+			if !ch.of(n) || ch.t.gone || ch.was.matches(&p.where) != condition.True || ch.now.matches(&p.where) != condition.False {
+				continue
+			}
+			if found, _ := p.found(ch); !found && (ch.prev == v || committedBefore(ch.t, p)) {
 				return true
 			}
 		}

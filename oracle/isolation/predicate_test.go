@@ -429,3 +429,37 @@ func TestWindow(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRefused: an UPDATE of a row by its key whose WHERE still has what was read, and that leaves the row alone since another transaction changed it, shows that the read is out of
+// date, as a locking read does. The near misses read again in another way.
+func TestRefused(t *testing.T) {
+	const (
+		read  = two + "t1 r seat.1@0; "
+		taken = `t2 w seat.1 0>1 image "id 1 holder u" was "id 1 holder null"; t2 commit; `
+		claim = `t1 all seat "(and (= number id 1) (null holder))" -- UPDATE seat`
+		end   = "; t1 commit"
+	)
+	for _, tt := range []struct{ name, text, want string }{
+		{"refused", read + taken + claim + end, ""},
+		{"refused, and read again", read + taken + claim + "; t1 r seat.1@1; t1 w seat.1 1>2" + end, ""},
+		{"refused without the key", read + taken + strings.Replace(claim, "(and (= number id 1) (null holder))", "(null holder)", 1) + end, "G-single non-repeatable read [1 2]"},
+		{"asked, and not written", read + taken + strings.Replace(claim, "UPDATE", "SELECT", 1) + end, "G-single non-repeatable read [1 2]"},
+		{"read behind the refusal", two + claim + "; t1 r seat.1@0; " + taken + "t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},
+		{"another row refused", read + taken + strings.Replace(claim, "id 1", "id 2", 1) + "; t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},
+		{"what it asked for did not change", read + strings.Replace(taken, "id 1 holder null", "id 1 holder v", 1) + claim + "; t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},
+		{"not all that it found is known", read + taken + strings.Replace(claim, "all ", "where ", 1) + end, "G-single non-repeatable read [1 2]"},
+		{"overwritten all the same", read + taken + claim + "; t1 w seat.1 1>2" + end, ""},
+		{"overwritten, and not refused", read + taken + "t1 w seat.1 1>2" + end, "G-single lost update [1 2]"},
+	} {
+		events := parse(t, tt.text)
+		for i := range events {
+			if verb, _, ok := strings.Cut(events[i].SQL, " seat"); ok && (verb == "UPDATE" || verb == "SELECT") {
+				events[i].Verb = strings.ToLower(verb)
+			}
+		}
+		fs, _ := run(Options{Repeats: true}, events)
+		if got := briefs(fs); got != tt.want {
+			t.Errorf("%s: got %q, want %q, of %s", tt.name, got, tt.want, tt.text)
+		}
+	}
+}

@@ -221,14 +221,41 @@ func (m *missed) stands(c *Checker) bool {
 	})
 }
 
-// made reports whether the condition holds for the row since the change.
+// made reports whether the condition holds for the row since the change. Who asks whether another row has a name that he is about to give to this one leaves
+// this one out (WHERE name = 'x' AND id <> 7): such parts do not count.
 func (p *predicate) made(ch *change) bool {
-	return p.table == ch.v.table && ch.now.matches(&p.where) == condition.True && ch.was.matches(&p.where) == condition.False
+	if p.table != ch.v.table {
+		return false
+	}
+	where := p.where
+	if where.Op == "and" {
+		where.Args = slices.DeleteFunc(slices.Clone(where.Args), func(a condition.Condition) bool {
+			leaves := a.Op == "<>" && ch.v.hasKey(&a) || a.Op == "not" && a.Args[0].Op == "=" && ch.v.hasKey(&a.Args[0])
+			return leaves && ch.was.matches(&a) == condition.False && ch.now.matches(&a) == condition.False
+		})
+	}
+	return ch.now.matches(&where) == condition.True && ch.was.matches(&where) == condition.False
 }
 
-// pins reports whether the condition fixes the value of a column, perhaps but for case.
+// names reports whether the condition asks for the row of a version by its key, and for more.
+func (p *predicate) names(v *version) bool {
+	return p.where.Op == "and" && slices.ContainsFunc(p.where.Args, func(a condition.Condition) bool { return a.Op == "=" && v.hasKey(&a) })
+}
+
+// hasKey reports whether the value of a comparison is the key of the version's row.
+func (v *version) hasKey(where *condition.Condition) bool {
+	return len(where.Values) == 1 && where.Values[0] != nil && *where.Values[0] == v.name().Key
+}
+
+// pins reports whether the condition fixes the value of a column, perhaps but for case; of alternatives, each must.
 func pins(where *condition.Condition) bool {
-	return where.Op == "=" || where.Op == "alike" || where.Op == "and" && slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
+	switch where.Op {
+	case "and":
+		return slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
+	case "or":
+		return len(where.Args) > 0 && !slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return !pins(&a) })
+	}
+	return where.Op == "=" || where.Op == "alike"
 }
 
 // shape is the question without its constants, however many there are.

@@ -19,6 +19,8 @@ func TestRequestSkew(t *testing.T) {
 		count = `where d "(= bool on true)"`
 		rows  = `r d.a@0 , r d.b@0 all d "(= bool on true)"`
 		off   = ` image "on false" was "on true"`
+		other = `s1 A all u "(and (= text name x) (<> number id 1))"; s2 B all u "(and (= text name x) (<> number id 2))"`
+		named = `; s2 B w u.2 0>1 image "id 2 name x" was "id 2 name null"; s1 A w u.1 0>1 image "id 1 name x" was "id 1 name null"`
 	)
 	for _, tt := range []struct{ name, text, want string }{
 		{"check, then insert", both + his + mine, skew + "[1 2 3 4]"},
@@ -47,6 +49,11 @@ func TestRequestSkew(t *testing.T) {
 			`s2 B i booking.b >1 image "room 2"; s1 A i booking.a >1 image "room 2"`, maybe + "[3 4 5 6]"},
 		{"cancelled before", both + his + `; s3 C d booking.b 1>2 was "room 1"` + mine, maybe + "[1 2 3 5]"},
 		{"changed before, in the same room", both + his + `; s3 C w booking.b 1>2 image "room 1" was "room 1"` + mine, skew + "[1 2 3 5]"},
+		{"alternatives that are all fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(or (= number room 1) (= number room 2))"), skew + "[1 2 3 4]"},
+		{"an alternative that is not fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(or (= number room 1) (> number room 0))"), maybe + "[1 2 3 4]"},
+		{"another row with this name", other + named, skew + "[1 2 3 4]"},
+		{"another row with this name, one keeps it", other + strings.Replace(named, `was "id 1 name null"`, `was "id 1 name x"`, 1), maybe + "[1 2 3 4]"},
+		{"another row with this name, none of a kind", strings.NewReplacer("number id 1", "text kind x", "number id 2", "text kind x", `image "`, `image "kind x `, `was "`, `was "kind x `).Replace(other + named), ""},
 		{"no column is fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(> number room 0)"), maybe + "[1 2 3 4]"},
 		{"not known whether rows were found", strings.ReplaceAll(both, "all ", "where ") + his + mine, maybe + "[1 2 3 4]"},
 		{"a row moved into the question", strings.ReplaceAll(both+`s2 B w seat.b 0>1 image "room 1" was "room null"; s1 A w seat.a 0>1 image "room 1" was "room null"`, "booking", "seat"), skew + "[1 2 3 4]"},

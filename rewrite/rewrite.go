@@ -94,6 +94,7 @@ type Plan struct {
 	// may tell nothing of a statement that changed Rows rows: all are new (MySQL family).
 	WithRows history.Coverage
 	Rows     int
+	Below    int // WithRows is the coverage of an answer with fewer rows, none included; 0: see there
 	// WithoutRows is the coverage of a statement that changed no row, where that is more than Coverage. It is empty for other statements.
 	WithoutRows history.Coverage
 	Met         bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were

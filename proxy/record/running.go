@@ -103,7 +103,7 @@ func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
 func (r *Running) coverage() (history.Coverage, string) {
 	p := r.Plan()
 	seen, why := p.Coverage, p.Why
-	if p.WithRows != "" && (r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.met()) {
+	if p.WithRows != "" && (p.Below == 0 && r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.decoded < p.Below || r.met()) {
 		seen, why = p.WithRows, ""
 	}
 	if p.WithoutRows != "" && r.decoded == 0 {

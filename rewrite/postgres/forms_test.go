@@ -133,7 +133,10 @@ var forms = []form{
 	{`SELECT account_id, count(*), max(note) FROM orders GROUP BY account_id ORDER BY 1`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id AS "wirecheck 1" FROM orders GROUP BY "wirecheck 1" ORDER BY 1`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT account_id, count(*) FROM orders GROUP BY 1 ORDER BY 1 LIMIT 1`, "approximate", "read orders 10, read orders 11"},
+	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id LIMIT 21`, "rows", "-"},
+	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id LIMIT 21 OFFSET 1`, "rows", "-"},
+	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id GROUP BY a.id HAVING count(*) > 0 LIMIT 21`, "rows", "-"},
+	{`SELECT account_id, count(*) FROM orders GROUP BY 1 ORDER BY 1 LIMIT 1`, "fewer", "read orders 10, read orders 11"},
 	{`SELECT account_id, id FROM orders GROUP BY id ORDER BY id`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, sum(amount), GROUPING(account_id) FROM orders GROUP BY ROLLUP (account_id) ORDER BY 1`, "exact", "-"},
 	{`SELECT account_id, note, count(*) FROM orders GROUP BY GROUPING SETS ((account_id), (note), ()) ORDER BY 1, 2`, "exact", "-"},
@@ -353,7 +356,7 @@ var forms = []form{
 	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) OFFSET 1`, "rows", ""},
 	{`SELECT account_id, sum(amount) AS n FROM orders GROUP BY account_id ORDER BY n DESC LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > 1 ORDER BY count(*), 1 LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT account_id, count(*) AS n FROM orders GROUP BY account_id ORDER BY account_id, n LIMIT 1`, "approximate", "-"}, // it may stop early
+	{`SELECT account_id, count(*) AS n FROM orders GROUP BY account_id ORDER BY account_id, n LIMIT 1`, "fewer", "-"}, // it may stop early
 	{`SELECT id FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12) FOR UPDATE`, "approximate", "lock account 2"},
 	{`SELECT a.id, (SELECT count(*) FROM orders o WHERE o.account_id = a.id) AS n FROM account a ORDER BY a.id`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12"},
 	{`SELECT id, (SELECT note FROM orders WHERE account_id = 2), (SELECT 1 + sum(balance) FROM account WHERE id < 3) FROM account WHERE id > 2`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 12"},
@@ -521,6 +524,9 @@ RETURNING v`, "exact", "update nokey, update nokey, update nokey"},
 }
 
 func coverage(p *rewrite.Plan) history.Coverage {
+	if p.WithRows == history.CoverageExact && p.Below > 0 {
+		return "fewer"
+	}
 	if p.WithRows == history.CoverageExact && p.Rows > 1 {
 		return history.Coverage(fmt.Sprintf("%d rows", p.Rows))
 	}

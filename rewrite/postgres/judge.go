@@ -11,8 +11,9 @@ import (
 
 // doubts are the reasons why not everything of a statement is seen.
 type doubts struct {
-	whys []string
-	idle int // tables on whose rows nothing depends, see kept
+	whys  []string
+	idle  int // tables on whose rows nothing depends, see kept
+	below int // LIMIT n of groups
 }
 
 // missing notes why something is not seen.

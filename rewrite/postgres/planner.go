@@ -63,6 +63,9 @@ func (x *planner) finish() {
 		p.Coverage, p.WithRows = history.CoverageApproximate, history.CoverageExact
 		x.missing("an answer without rows does not tell what it read")
 	}
+	if p.Coverage == history.CoverageApproximate && x.below > 0 && len(x.whys) == 1 && !x.silent {
+		p.WithRows, p.Below = history.CoverageExact, x.below // LIMIT hides groups only where that many came
+	}
 	p.Why, p.Views = strings.Join(x.whys, "; "), x.views
 	if len(x.edits) == 0 {
 		return

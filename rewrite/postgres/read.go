@@ -138,7 +138,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	if (len(outside) > 0 || len(x.inside) > 0) && !x.wrap(outside) {
 		x.missing("its end was not found")
 	}
-	if grouped && !x.wrapped && x.join != nil && !x.join.grouped {
+	if grouped && !x.wrapped && x.join != nil && (!x.join.grouped || x.below > 0 && len(s.DistinctClause) == 0) {
 		add = append(add, x.join.columns(x)...)
 	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
@@ -336,6 +336,9 @@ func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {
 		x.missing("HAVING hides groups")
 	}
 	if len(s.GroupClause) > 0 && (s.LimitCount != nil || s.LimitOffset != nil) {
+		if n := s.LimitCount.GetAConst().GetIval(); n != nil && s.LimitOffset == nil && len(x.whys) == 0 {
+			x.below = int(n.Ival)
+		}
 		x.missing("LIMIT hides groups")
 	}
 	single := len(list) == 1 && list[0].up == "" && len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil

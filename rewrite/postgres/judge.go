@@ -23,6 +23,14 @@ func (d *doubts) missing(format string, args ...any) {
 	}
 }
 
+// limitGroups notes that LIMIT may hide groups: an answer of fewer rows shows that it hid none.
+func (d *doubts) limitGroups(s *pg.SelectStmt) {
+	if n := s.LimitCount.GetAConst().GetIval(); n != nil && s.LimitOffset == nil && len(d.whys) == 0 {
+		d.below = int(n.Ival)
+	}
+	d.missing("LIMIT hides groups")
+}
+
 // judge says whether what a statement reads and writes may be observed exactly, and why not.
 type judge struct {
 	*scene

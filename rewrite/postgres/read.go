@@ -336,10 +336,7 @@ func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {
 		x.missing("HAVING hides groups")
 	}
 	if len(s.GroupClause) > 0 && (s.LimitCount != nil || s.LimitOffset != nil) {
-		if n := s.LimitCount.GetAConst().GetIval(); n != nil && s.LimitOffset == nil && len(x.whys) == 0 {
-			x.below = int(n.Ival)
-		}
-		x.missing("LIMIT hides groups")
+		x.limitGroups(s)
 	}
 	single := len(list) == 1 && list[0].up == "" && len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil
 	if slices.ContainsFunc(list, func(src source) bool { return src.rel.Rows > maxGroupRows }) {

@@ -23,12 +23,24 @@ var termForms = []struct {
 	{"the day", "SELECT COUNT(*) FROM stay WHERE DATE(begun) = '2026-01-01'", "begun) VALUES (ID, 1, '2026-01-01 23:00:00')", "begun) VALUES (ID, 1, '2026-01-02 00:00:00')", true},
 	{"a sum of columns", "SELECT COUNT(*) FROM stay WHERE cap - n >= 2", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 2, 3)", true},
 	{"two columns", "SELECT id FROM stay WHERE n < cap AND room = 1", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 3, 3)", true},
+	{"a text that is trimmed and folded", "SELECT COUNT(*) FROM stay WHERE LOWER(TRIM(guest)) = 'ann'", "guest) VALUES (ID, 1, ' Ann ')", "guest) VALUES (ID, 1, 'Anne')", true},
+	{"the beginning of a text", "SELECT id FROM stay WHERE LEFT(guest, 2) = 'an'", "guest) VALUES (ID, 1, 'anna')", "guest) VALUES (ID, 1, 'joan')", true},
+	{"a product", "SELECT id FROM stay WHERE n * cap > 100 AND room = 1", "n, cap) VALUES (ID, 1, 11, 10)", "n, cap) VALUES (ID, 1, 10, 10)", true},
+	{"a field of a moment", "SELECT COUNT(*) FROM stay WHERE EXTRACT(YEAR FROM begun) = 2026", "begun) VALUES (ID, 1, '2026-12-31 23:59:59')", "begun) VALUES (ID, 1, '2027-01-01 00:00:00')", true},
+	{"rows", "SELECT COUNT(*) FROM stay WHERE (room, n) IN ((1, 7), (2, 8))", "n) VALUES (ID, 1, 7)", "n) VALUES (ID, 1, 8)", true},
+	{"an hour later", "SELECT id FROM stay WHERE begun + interval '1 hour' > '2026-01-01 9:30'", "begun) VALUES (ID, 1, '2026-01-01 9:00')", "begun) VALUES (ID, 1, '2026-01-01 8:30')", false},
+	{"a month", "SELECT id FROM stay WHERE date_trunc('month', begun) = '2026-1-1'", "begun) VALUES (ID, 1, '2026-01-31 9:00')", "begun) VALUES (ID, 1, '2026-02-01')", false},
+	{"a document", "SELECT id FROM stay WHERE doc->>'state' = 'open' AND (doc->>'n')::int > 3", "doc) VALUES (ID, 1, '{\"state\": \"open\", \"n\": 4}')", "doc) VALUES (ID, 1, '{\"state\": \"open\", \"n\": 3}')", false},
+	{"a part of a document", "SELECT id FROM stay WHERE doc @> '{\"state\": \"open\"}'", "doc) VALUES (ID, 1, '{\"n\": 1, \"state\": \"open\"}')", "doc) VALUES (ID, 1, '{\"open\": \"state\"}')", false},
+	{"an element", "SELECT id FROM stay WHERE 'a' = ANY (tags)", "tags) VALUES (ID, 1, '{b,a}')", "tags) VALUES (ID, 1, '{b,A}')", false},
+	{"arrays", "SELECT id FROM stay WHERE tags && ARRAY['a', 'c']", "tags) VALUES (ID, 1, '{c}')", "tags) VALUES (ID, 1, '{b}')", false},
+	{"a regular expression", "SELECT id FROM stay WHERE guest ~ '^an'", "guest) VALUES (ID, 1, 'anna')", "guest) VALUES (ID, 1, 'joan')", false},
 	{"a default", "SELECT COUNT(*) FROM stay WHERE COALESCE(n, 0) < 1", "n) VALUES (ID, 1, NULL)", "n) VALUES (ID, 1, 1)", true},
 }
 
 // TestTerms plays these forms on PostgreSQL.
 func TestTerms(t *testing.T) {
-	s := newStand(t, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, during daterange, begins DATE, ends DATE, at TIMESTAMPTZ, begun TIMESTAMP, n INT, cap INT, price NUMERIC)")
+	s := newStand(t, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, during daterange, begins DATE, ends DATE, at TIMESTAMPTZ, begun TIMESTAMP, n INT, cap INT, price NUMERIC, guest TEXT, doc JSONB, tags TEXT[])")
 	s.terms(false)
 	for _, c := range []struct {
 		name, query string
@@ -59,7 +71,7 @@ func TestTerms(t *testing.T) {
 
 // TestTermsFamily plays those of MariaDB and its relatives.
 func TestTermsFamily(t *testing.T) {
-	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begun DATETIME, n INT, cap INT)").terms(true)
+	openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begun DATETIME, n INT, cap INT, guest VARCHAR(20))").terms(true)
 }
 
 func (s *stand) terms(family bool) {

@@ -30,7 +30,7 @@ func (r *Relation) possible(c *condition.Condition) bool {
 		return true
 	case "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "in":
 		if c.Term != nil { // what is computed from columns is known of a row only
-			return !slices.Contains(c.Values, nil)
+			return !slices.Contains(c.Values, nil) && !c.Term.HasNull()
 		}
 		return slices.ContainsFunc(c.Values, fits)
 	case "modulo":

@@ -138,6 +138,13 @@ func (t *Term) mapped(to func(Value) Value) *Term {
 	return out
 }
 
+// HasNull reports whether one of the constants is NULL.
+func (t *Term) HasNull() bool {
+	return slices.ContainsFunc(t.Args, func(a Arg) bool {
+		return a.Term != nil && a.Term.HasNull() || a.Term == nil && a.Column == "" && a.Value == nil
+	})
+}
+
 func (t *Term) size() (n int) {
 	const arg = 48
 	for _, a := range t.Args {

@@ -1543,7 +1543,8 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT id, tag FROM r WHERE v <> $1 ORDER BY v, id LIMIT 2 OFFSET 1", "SELECT id, v FROM r WHERE v <> $1 OR v IS NULL ORDER BY tag DESC, id LIMIT 2", "SELECT 1 AS a FROM r WHERE v = $1 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM r WHERE v = $1)",
 				"SELECT r.id, r.tag FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1 ORDER BY r.v DESC, r.id LIMIT 2 OFFSET 1", "SELECT r.id, q.id AS q FROM r LEFT JOIN q ON q.v <> r.v WHERE r.id <> $1 ORDER BY r.id DESC, q.id LIMIT 3",
 				"SELECT id, tag FROM r WHERE tag LIKE '%.1%' AND v <> $1 OR tag < 't2'", "SELECT DISTINCT v FROM r WHERE id <> $1 ORDER BY v LIMIT 3", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v ORDER BY v LIMIT 3 OFFSET 1",
-				"SELECT DISTINCT d.i, d.v FROM (SELECT r.id AS i, r.v AS v, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1) d ORDER BY d.v DESC, d.i LIMIT 1 OFFSET 1"}[rng.IntN(32)]
+				"SELECT DISTINCT d.i, d.v FROM (SELECT r.id AS i, r.v AS v, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1) d ORDER BY d.v DESC, d.i LIMIT 1 OFFSET 1",
+				"SELECT count(*) FROM r WHERE left(tag, 2) = 't1' AND v <> $1", "SELECT id, v FROM r WHERE abs(v) * 2 > $1", "SELECT id, tag FROM r WHERE upper(substring(tag, 1, 2)) = 'T2' OR v = $1"}[rng.IntN(35)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {

@@ -193,25 +193,6 @@ func TestBadLength(t *testing.T) {
 			})
 		}
 	}
-	for _, first := range [][]byte{
-		{0xff, 0xff, 0xff, 0xff, 0, 3, 0, 0}, {0, 0, 0, 3, 0, 3, 0, 0}, {0, 0, 0, 7, 0, 3, 0, 0}, {0, 0, 0x30, 0, 0, 3, 0, 0}, []byte("GET / HTTP/1.1\r\n\r\n"),
-	} {
-		r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&events{}))
-		conn, err := net.Dial("tcp", r.addr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Write(first); err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(conn)
-		if err != nil && !strings.Contains(err.Error(), "reset") || !bytes.Contains(got, []byte("08P01")) {
-			t.Errorf("%q: %q, %v; want 08P01", first, got, err)
-		}
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func TestPasswordLength(t *testing.T) {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -61,7 +61,7 @@ func TestStalledPipes(t *testing.T) {
 		if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		if said, err := io.ReadAll(conn); !bytes.Contains(said, []byte("invalid length of startup packet")) {
+		if said, err := io.ReadAll(conn); len(said) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatalf("%q, %v", said, err)
 		}
 		conn.Close()

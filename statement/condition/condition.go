@@ -502,7 +502,9 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		text(&c.Reason)
 	case "null", "=", "<>", "<", "<=", ">", ">=", "alike", "prefix", "like", "ilike", "in", "modulo", "&&", "@>", "<@", "has", "overlaps", "member", "?":
 		if c.Op != "null" {
-			text((*string)(&c.Kind))
+			if text((*string)(&c.Kind)); strings.Trim(string(c.Kind), "abcdefghijklmnopqrstuvwxyz") != "" {
+				return c, errForm
+			}
 		}
 		if s.take('(') {
 			var e error

@@ -173,6 +173,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(`(= number (sum "") 1)`, ``)
 	f.Add(`(= number ""0)`, ``)
 	f.Add(`(or (>= number (sum +a -b "=1 2" ~3 0) 0) (&& daterange (range +d +e "=[]") [2026-01-01,]) (overlaps date (period +d =2026-01-01) "[2026-01-01,2026-01-02]"))`, `a 1 b 2 d 2026-01-01 e null`)
+	f.Add(`(and (= text (left (trim +a) =3) ann) (> number (sum +n -(product +n =2) (length +a)) 1) (null (lower +a)) (@> json g "{\"k\":[1,{\"b\":null}]}") (member texts h x) (? json g k) (= number (number (->> (-> +g =k) =b)) 1))`, `a " anna" n 3 g "{\"k\":[1]}" h {x,NULL}`)
+	f.Add(`(or (= local (date_trunc =day (plus +l "=90 minutes")) 2026-1-2) (= number (extract =hour (utc +z)) 9) (= text (to_char +l =YYYY-MM) 2026-01) (= text (#>> +g {a,b}) x) (< number (quotient (remainder (bitand (abs +n) =7) =4) =2) 1))`, `l 2026-01-01T23:00:00 z 2026-01-01T23:00:00+01:00 n -9 g "{\"a\":{\"b\":\"x\"}}"`)
 	f.Fuzz(func(t *testing.T, where, image string) {
 		if c, err := Parse(where); err == nil {
 			back, err := Parse(c.String())

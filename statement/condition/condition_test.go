@@ -207,6 +207,8 @@ func TestWordsOfAlways(t *testing.T) {
 func TestWordsOfTerms(t *testing.T) {
 	for text, want := range map[string]string{
 		"(>= number (sum +n -reserved =2) 0)": "n + 2 >= reserved", "(< number (sum -n) 0)": "0 < n", "(= number (sum +n -m) 5)": "n - m = 5", "(< number (coalesce +n =0) 1)": "coalesce(n, 0) < 1",
+		"(= number (extract =year (utc +at)) 2026)": "extract(year from at) = 2026", "(> timestamp (plus +at =1 =HOUR) 2026-01-01)": "at + interval '1 HOUR' > '2026-01-01'", "(= text (->> (-> +doc =a) =b) x)": "doc->'a'->>'b' = 'x'",
+		"(< number (product +n +price) 100)": "n * price < 100", "(= text (left (trim +name) =3) ann)": "left(trim(name), 3) = 'ann'", "(member texts tags a)": "'a' = any(tags)",
 		`(&& daterange (range +begins +ends "=[]") "[\"2026-01-01\",2026-01-03)")`: "[begins, ends] && '[2026-01-01,2026-01-03)'", "(has daterange during 2026-01-01)": "during @> '2026-01-01'",
 		`(overlaps date (period +a +b) "[\"2026-01-01\",\"2026-01-02\"]")`: "(a, b) overlaps ('2026-01-01', '2026-01-02')",
 	} {

@@ -301,6 +301,8 @@ func (t *Term) words() string {
 		return "(" + strings.Join(list, ", ") + ")"
 	case "utc":
 		return list[0]
+	case "extract":
+		return "extract(" + strings.Join(list, " from ") + ")"
 	case "plus", "minus":
 		return list[0] + map[string]string{"plus": " + ", "minus": " - "}[t.Fn] + "interval '" + strings.Join(list[1:], " ") + "'"
 	}

@@ -53,7 +53,7 @@ func (c Condition) Words() string {
 			list = append(list, "('"+from+"', '"+to+"')")
 		case c.Kind.Bounds() != "":
 			list = append(list, "'"+strings.ReplaceAll(*v, `"`, "")+"'")
-		case c.Kind == Number || c.Kind == Bool:
+		case c.Kind == Number || c.Kind == Bool || c.Kind == NumberArray && c.Op == "member":
 			list = append(list, *v)
 		default:
 			list = append(list, "'"+*v+"'")
@@ -69,6 +69,8 @@ func (c Condition) Words() string {
 		return "lower(" + of + ") = lower(" + list[0] + ")"
 	case "in":
 		return of + " in (" + strings.Join(list, ", ") + ")"
+	case "member":
+		return list[0] + " = any(" + of + ")"
 	case "has":
 		return of + " @> " + list[0]
 	case "prefix":

@@ -1103,7 +1103,7 @@ func (s *stand) forms(list []form, levels ...string) {
 			if s.family && os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasSuffix(f.name, "a join of three tables") {
 				want = "" // it has no lists of several tables
 			}
-			if testserver.IsTiDB() && f.name == "a page of TypeORM's found none" { // it does not tell which rows it read
+			if testserver.IsTiDB() && (f.name == "a page of TypeORM's found none" || f.name == "a left join of the table with itself") { // it does not tell which rows it read, nor judges joins
 				want = ""
 			}
 			found, r := s.play(level, strings.Split(f.steps, "\n")...)

@@ -23,21 +23,12 @@ func (a *asker) computed(n ast.ExprNode) operand {
 	return operand{}
 }
 
-// of is a function of arguments; the operand's kind is empty where one of them is not certain, or none of them has a column.
+// of is a function of arguments; the operand's kind is empty if it cannot be computed.
 func of(fn string, kind condition.Kind, args ...*condition.Arg) operand {
-	t := &condition.Term{Fn: fn}
-	columns := false
-	for _, arg := range args {
-		if arg == nil {
-			return operand{}
-		}
-		columns = columns || arg.Column != "" || arg.Term != nil
-		t.Args = append(t.Args, *arg)
+	if t := condition.Function(fn, args...); t != nil {
+		return operand{kind: kind, reads: kind, typ: string(kind), term: t}
 	}
-	if !columns {
-		return operand{}
-	}
-	return operand{kind: kind, reads: kind, typ: string(kind), term: t}
+	return operand{}
 }
 
 // arg is the operand as an argument of a term; nil if it is of another kind.

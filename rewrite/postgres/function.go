@@ -30,21 +30,12 @@ func (a *asker) computed(n *pg.Node) operand {
 	return operand{}
 }
 
-// of is a function of arguments; ok is false, as the operand's kind is empty, where one of them is not certain, or none of them has a column.
+// of is a function of arguments; the operand's kind is empty if it cannot be computed.
 func (a *asker) of(fn string, kind condition.Kind, typ string, args ...*condition.Arg) operand {
-	t := &condition.Term{Fn: fn}
-	columns := false
-	for _, arg := range args {
-		if arg == nil {
-			return operand{}
-		}
-		columns = columns || arg.Column != "" || arg.Term != nil
-		t.Args = append(t.Args, *arg)
+	if t := condition.Function(fn, args...); t != nil {
+		return operand{kind: kind, typ: typ, term: t, utc: a.session.UTC}
 	}
-	if !columns {
-		return operand{}
-	}
-	return operand{kind: kind, typ: typ, term: t, utc: a.session.UTC}
+	return operand{}
 }
 
 // arg is the operand as an argument of a term; nil if it is of another kind.

@@ -147,18 +147,14 @@ func among(list []any, v any) Truth {
 // member is what a document has at the keys: the document there or, as a text, its value. It is NULL where there is none.
 func member(doc string, text bool, keys ...string) (Value, bool) {
 	for i, key := range keys {
-		var fields map[string]json.RawMessage
-		v, ok := document(doc)
-		if !ok {
+		switch {
+		case strings.HasPrefix(doc, "[") && len(keys) > 1: // a key of a path may be an index
 			return nil, false
-		}
-		if _, isList := v.([]any); isList && len(keys) > 1 { // a key of a path may be an index
-			return nil, false
-		}
-		if _, ok = v.(map[string]any); !ok {
+		case !strings.HasPrefix(doc, "{"):
 			return nil, true
 		}
-		if err := json.Unmarshal([]byte(doc), &fields); err != nil {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal([]byte(doc), &fields) != nil {
 			return nil, false
 		}
 		raw, has := fields[key]

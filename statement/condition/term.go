@@ -22,6 +22,22 @@ type Arg struct {
 	Value  Value
 }
 
+// Function is the function of arguments; nil where one of them is nil, as it is not certain, or none of them has a column.
+func Function(fn string, args ...*Arg) *Term {
+	t, columns := &Term{Fn: fn}, false
+	for _, arg := range args {
+		if arg == nil {
+			return nil
+		}
+		columns = columns || arg.Column != "" || arg.Term != nil
+		t.Args = append(t.Args, *arg)
+	}
+	if !columns {
+		return nil
+	}
+	return t
+}
+
 // maxSum is how many columns and constants a sum has at most.
 const maxSum = 8
 

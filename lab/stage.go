@@ -184,9 +184,14 @@ func (s *Stage) Alive(ctx context.Context) bool {
 	return err == nil
 }
 
-// Tables implements schedule.Stage.
+// Tables implements schedule.Stage. Where no session is left in a transaction, who reads waits for nobody.
 func (s *Stage) Tables(ctx context.Context) ([]answer.Table, error) {
-	return s.lab.tables(ctx)
+	began := time.Now()
+	tables, err := s.lab.tables(ctx)
+	if !slices.ContainsFunc(s.lab.members, func(m *session) bool { return m != nil && (m.dirty || m.inside) }) {
+		err = s.lab.blame(ctx, err, began, stageLimit)
+	}
+	return tables, err
 }
 
 // Load implements schedule.Stage.

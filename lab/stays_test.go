@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
@@ -48,6 +49,30 @@ func TestStays(t *testing.T) {
 			_, err := s.Execute(t.Context(), 0, "SELECT 1")
 			if (err != nil) != tt.failed || errors.Is(err, ErrStays) != tt.hang {
 				t.Errorf("%s: %v", tt.name, err)
+			}
+		})
+	}
+}
+
+// TestTablesSilent: a server that does not show its tables hangs if nobody can keep it from that. A session in a transaction may; and who had little time for it knows
+// nothing.
+func TestTablesSilent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		inside bool
+		time   time.Duration
+		hangs  bool
+	}{
+		"nobody is in a transaction": {false, stageLimit, true},
+		"one is in a transaction":    {true, stageLimit, false},
+		"in little time":             {false, stageLimit / 4, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &Stage{lab: &Lab{config: Config{Backend: enginepg.Descriptor()}, side: silent{}, members: []*session{nil, {conn: silent{}, inside: tt.inside}}}}
+			ctx, cancel := context.WithTimeout(t.Context(), tt.time)
+			defer cancel()
+			_, err := s.Tables(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrSilent) != tt.hangs {
+				t.Errorf("%s: %v", name, err)
 			}
 		})
 	}

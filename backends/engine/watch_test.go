@@ -94,24 +94,38 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestCutOff: what is under way when ctx ends fails, and gives ctx's error; what was done by then does not, and the connection is as good as before.
 func TestCutOff(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := CutOff(ctx, a)
-	if err := stop(); err != nil {
+	own := errors.New("its own")
+	if err := CutOff(ctx, a)(nil); err != nil {
 		t.Errorf("before ctx ends: %v", err)
 	}
-	stop = CutOff(ctx, a)
+	if err := CutOff(ctx, a)(own); err != own {
+		t.Errorf("before ctx ends, of an error of its own: %v", err)
+	}
+	stop := CutOff(ctx, a)
 	time.AfterFunc(time.Millisecond, cancel)
-	if _, err := a.Read(make([]byte, 1)); err == nil {
+	_, err := a.Read(make([]byte, 1))
+	if err == nil {
 		t.Error("the read does not end with ctx")
 	}
-	if err := stop(); !errors.Is(err, context.Canceled) {
+	if err := stop(err); !errors.Is(err, context.Canceled) {
 		t.Errorf("after ctx ended: %v", err)
 	}
-	if err := CutOff(context.Background(), a)(); err != nil {
-		t.Error(err)
+	if err := CutOff(context.Background(), a)(own); err != own {
+		t.Errorf("without an end: %v", err)
+	}
+	for range 100 { // ctx has ended, but nothing failed of it
+		if err := CutOff(ctx, a)(nil); err != nil {
+			t.Fatalf("done before ctx ended: %v", err)
+		}
+		go b.Write([]byte{1})
+		if _, err := a.Read(make([]byte, 1)); err != nil {
+			t.Fatalf("the next one: %v", err)
+		}
 	}
 }

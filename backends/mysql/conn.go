@@ -83,7 +83,7 @@ func login(ctx context.Context, t engine.Target, network, address string) (*conn
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginLimit)
 	defer cancel()
-	stop := func() error { return nil }
+	stop := func(err error) error { return err }
 	cutOff := func(ctx context.Context, network, address string) (net.Conn, error) {
 		n, err := dial(ctx, network, address)
 		if err == nil {
@@ -103,10 +103,7 @@ func login(ctx context.Context, t engine.Target, network, address string) (*conn
 		}
 		return errors.Join(c.SetCapability(protocol.CLIENT_MULTI_STATEMENTS), c.SetCapability(protocol.CLIENT_MULTI_RESULTS))
 	})
-	if e := stop(); e != nil && err != nil {
-		err = e
-	}
-	if err != nil {
+	if err = stop(err); err != nil {
 		return nil, err
 	}
 	n := cl.Conn.Conn // go-mysql reads no further than the end of the handshake
@@ -128,10 +125,7 @@ func (c *conn) Close() error {
 func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
 	a := answer.Answer{Before: c.state}
 	stop := engine.CutOff(ctx, c.net)
-	err := c.do(sql, &a)
-	if e := stop(); err != nil && e != nil {
-		err = e
-	}
+	err := stop(c.do(sql, &a))
 	a.After = c.state
 	return a, err
 }
@@ -148,10 +142,7 @@ func (c *conn) Reset(ctx context.Context) error {
 	if err == nil && a.Err != nil {
 		err = a.Err
 	}
-	if e := stop(); err != nil && e != nil {
-		err = e
-	}
-	if err != nil {
+	if err = stop(err); err != nil {
 		return fmt.Errorf("reset session: %w", err)
 	}
 	return engine.Exec(ctx, c, "SET NAMES utf8mb4 COLLATE "+collation)

@@ -108,10 +108,7 @@ func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
 	c.busy.Store(true)
 	defer c.busy.Store(false)
 	stop := engine.CutOff(ctx, c.net)
-	err := c.do(sql, &a)
-	if e := stop(); err != nil && e != nil {
-		err = e
-	}
+	err := stop(c.do(sql, &a))
 	a.After = c.state
 	return a, err
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wirecheck/backends"
 	"wirecheck/lab"
 )
@@ -47,7 +49,11 @@ func TestAheadEnds(t *testing.T) {
 			}
 			t.Cleanup(func() { b.Close(context.Background()) })
 			signal := func(sig syscall.Signal) {
-				if err := syscall.Kill(s.Server.PID(), sig); c.stop && err != nil {
+				err := syscall.Kill(s.Server.PID(), sig)
+				if err == nil && sig == syscall.SIGSTOP { // until all its threads stand still it may answer
+					err = unix.Waitid(unix.P_PID, s.Server.PID(), nil, unix.WSTOPPED|unix.WNOWAIT, nil)
+				}
+				if c.stop && err != nil {
 					t.Error(err)
 				}
 			}

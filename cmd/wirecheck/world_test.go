@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"wirecheck/backends/instrument"
@@ -102,10 +103,35 @@ type results struct {
 	report   string
 }
 
+// settle waits until every transaction that wrote before has ended, those of other tests too. What a proxy sees of PostgreSQL is older than itself for certain
+// if it is older than each transaction that still runs.
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	if w.direct.Engine != "postgres" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, w.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var next int64
+	err = conn.QueryRow(ctx, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&next)
+	for old := true; old && err == nil; {
+		err = conn.QueryRow(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint < $1", next).Scan(&old)
+	}
+	if err != nil {
+		t.Fatalf("wait for older transactions: %v", err)
+	}
+}
+
 // observe runs the statements directly and then starts a proxy, so that they are not part of its history.
 func (w *world) observe(t *testing.T, statements ...string) *through {
 	t.Helper()
 	w.run(t, statements...)
+	w.settle(t)
 	th := &through{target: w.direct, file: filepath.Join(t.TempDir(), "history.jsonl")}
 	f, err := os.OpenFile(th.file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -219,6 +220,37 @@ func TestWrittenFamily(t *testing.T) {
 	tables := append([]string{}, writtenTables...)
 	tables[0] = strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1)
 	openStand(t, testserver.Family(t).Database(t), true, 2, tables...).written("m", "READ COMMITTED")
+}
+
+// TestFirstStatements: what a statement writes to the table that its own condition reads is captured from the first one on, and is none of what it found.
+func TestFirstStatements(t *testing.T) {
+	firstStatements(t, func() *stand { return newStand(t, 2, bookings) }, "")
+}
+
+// TestFirstStatementsFamily is the same on MariaDB, or another product of the family.
+func TestFirstStatementsFamily(t *testing.T) {
+	firstStatements(t, func() *stand {
+		return openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1))
+	}, "FROM DUAL")
+}
+
+func firstStatements(t *testing.T, open func() *stand, from string) {
+	for room, want := range map[int]string{1: "G2 write skew", 2: ""} {
+		insert := func(session, room int) string {
+			return fmt.Sprintf("%d INSERT INTO booking SELECT %d, %d, NULL, 'ann' %s WHERE NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = %d)", session, session, room, from, room)
+		}
+		found, r := open().play("READ COMMITTED", insert(1, 1), insert(2, room), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("rooms 1 and %d: found %q, want %q; %s", room, got, want, r.Coverage)
+		}
+		for _, f := range r.Findings {
+			for _, e := range f.Edges {
+				if got := e.FoundText(); got != " and found none" {
+					t.Errorf("rooms 1 and %d: it asked for rooms%s", room, got)
+				}
+			}
+		}
+	}
 }
 
 func (s *stand) written(dialect string, levels ...string) {

@@ -20,6 +20,16 @@ type Wanted struct {
 // Generation grows whenever more becomes wanted.
 func (w *Wanted) Generation() uint64 { return w.generation.Load() }
 
+// Plan has a statement planned, and once more if that made more wanted: one that reads a table by a condition may write the same table, and its own change
+// must tell what the condition of another session's needs.
+func (w *Wanted) Plan(plan func()) {
+	before := w.Generation()
+	plan()
+	if w.Generation() != before {
+		plan()
+	}
+}
+
 // Columns are those wanted of a table, which is also known as name.
 func (w *Wanted) Columns(r *Relation, name string) []string {
 	if w.Everything {

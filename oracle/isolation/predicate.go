@@ -343,13 +343,12 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 // found reports whether the statement found the row of a change, in whatever version; certain is false if a row without a key cannot
 // be followed far enough back to say that it did not.
 func (p *predicate) found(ch *change) (found, certain bool) {
-	own := func(a access) bool { return a.stmt == p.stmt && a.node != nil && !(p.within && a.op.writes()) }
 	if r := ch.v.row; r != nil {
-		return slices.ContainsFunc(p.t.accesses, func(a access) bool { return own(a) && a.node.row == r }), true
+		return slices.ContainsFunc(p.t.accesses, func(a access) bool { return p.own(a) && a.node.row == r }), true
 	}
 	v := ch.v
 	for range maxWalk {
-		if slices.ContainsFunc(p.t.accesses, func(a access) bool { return own(a) && a.node == v }) {
+		if slices.ContainsFunc(p.t.accesses, func(a access) bool { return p.own(a) && a.node == v }) {
 			return true, true
 		}
 		if v.prev == nil {
@@ -457,9 +456,14 @@ func (p *predicate) count() *int {
 	}
 	n := 0
 	for i := range p.t.accesses {
-		if a := &p.t.accesses[i]; a.stmt == p.stmt && a.node != nil && a.node.table == p.table {
+		if a := p.t.accesses[i]; p.own(a) && a.node.table == p.table {
 			n++
 		}
 	}
 	return &n
+}
+
+// own reports whether a transaction's access is one of the statement's that tells what the predicate read.
+func (p *predicate) own(a access) bool {
+	return a.stmt == p.stmt && a.node != nil && !(p.within && a.op.writes())
 }

@@ -147,7 +147,12 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 }
 
 // script analyses the whole text.
-func (r *Rewriter) script(k key) *rewrite.Script {
+func (r *Rewriter) script(k key) (script *rewrite.Script) {
+	r.wanted.Plan(func() { script = r.analysed(k) })
+	return script
+}
+
+func (r *Rewriter) analysed(k key) *rewrite.Script {
 	t, err := mysqlsyntax.LexFew(k.sql, k.session.Mode)
 	var large *statement.TooLarge
 	if errors.As(err, &large) {

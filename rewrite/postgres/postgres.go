@@ -140,11 +140,18 @@ func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool
 			}
 		}
 	}
-	view := c.View(s.Stale)
-	sc, spans, adds := r.make(sql, view, s, single)
-	if len(view.Missing) > 0 && view.Usable() {
-		sc, spans, adds = r.make(sql, noCatalog(), s, single)
-	}
+	var (
+		view  *rewrite.View
+		sc    *rewrite.Script
+		spans []rewrite.Literal
+		adds  []string
+	)
+	r.wanted.Plan(func() {
+		key.wanted, view = r.wanted.Generation(), c.View(s.Stale)
+		if sc, spans, adds = r.make(sql, view, s, single); len(view.Missing) > 0 && view.Usable() {
+			sc, spans, adds = r.make(sql, noCatalog(), s, single)
+		}
+	})
 	sc.Missing, sc.Uses = view.Missing, view.Uses
 	if len(sql) > maxCached || len(sc.Missing) > 0 && view.Usable() {
 		return sc

@@ -234,6 +234,25 @@ func TestFirstStatementsFamily(t *testing.T) {
 	}, "FROM DUAL")
 }
 
+// TestSelectedLiteralsFamily: the values that a new row gets of literals in a SELECT tell what conditions find, moments and numbers of the server's too.
+func TestSelectedLiteralsFamily(t *testing.T) {
+	for hour, want := range map[string]string{"10:30": "G2 write skew", "9:00": ""} {
+		s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE slot (id INT AUTO_INCREMENT PRIMARY KEY, room INT, start DATETIME)")
+		insert := func(hour string) string {
+			return fmt.Sprintf("INSERT INTO slot (room, start) SELECT 7, '2026-12-24 %s' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM slot s WHERE s.room = 7 AND s.start >= '2026-12-24 10:00')", hour)
+		}
+		found, r := s.play("READ COMMITTED", "1 "+insert("10:00"), "2 "+insert(hour), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != want || r.Coverage.Blind > 0 {
+			t.Errorf("%s: found %q, want %q; %s", hour, got, want, r.Coverage)
+		}
+		for _, f := range r.Findings {
+			if name := f.Edges[0].Name; !strings.HasPrefix(name, "id=") {
+				t.Errorf("the row is called %q", name)
+			}
+		}
+	}
+}
+
 func firstStatements(t *testing.T, open func() *stand, from string) {
 	for room, want := range map[int]string{1: "G2 write skew", 2: ""} {
 		insert := func(session, room int) string {

@@ -27,7 +27,7 @@ type Coverage struct {
 	// predicate reads was evaluated in full.
 	Unread map[string]int `json:"unread,omitempty"`
 	Partly int            `json:"partly,omitempty"`
-	// Blind counts changes of rows whose values were not captured, in tables that predicates read; Unsettled the pairs of a predicate
+	// Blind counts changes of rows of which the values captured do not tell whether a predicate holds; Unsettled the pairs of a predicate
 	// read and a change in which it is not certain whether the one could see the other.
 	Blind     int `json:"blind,omitempty"`
 	Unsettled int `json:"unsettled,omitempty"`
@@ -214,7 +214,7 @@ func (v Coverage) predicates() (lines []string) {
 	}
 	const without = "the predicates were not compared with %s: %s"
 	if v.Blind > 0 {
-		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "the values were not captured"))
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "what was captured of their rows does not tell"))
 	}
 	if v.Unsettled > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))

@@ -22,7 +22,7 @@ func Unsure(c *Checker) string {
 		{v.Opaque, "statement", " opaque"},
 		{v.Approximate, "statement", " approximate"},
 		{v.Unevaluated(), "predicate", " not evaluated"},
-		{v.Blind, "change", " whose values were not captured"},
+		{v.Blind, "change", " whose captured values do not tell whether a condition holds"},
 		{v.Unsettled, "predicate", " of which it is not certain what it saw"},
 	}, v.gaps()...) {
 		if g.n > 0 {

@@ -314,7 +314,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
-		if !ch.blind && (!ch.was.known || !ch.now.known) {
+		if !ch.blind {
 			ch.blind = true
 			c.coverage.Blind++
 		}

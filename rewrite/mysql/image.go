@@ -182,13 +182,16 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 		case a == nil:
 			name = ""
 		case a.Name == auto && len(src.rel.Key) == 1:
-			name = ",' " + escapeName(auto) + "=!'"
+			name = awaited(auto)
 		case !given(a):
 			name = ""
 		}
 	}
 	return newEntry(src, src.ref+"."+columnRowID, image, name)
 }
+
+// awaited is the name of a new row whose number the server's answer tells.
+func awaited(auto string) string { return ",' " + escapeName(auto) + "=!'" }
 
 func newEntry(src *source, id, image, name string) string {
 	return "(@wc_log:=CONCAT(@wc_log,'I " + escapeName(src.table()) + " '," + id + ",' 0: '," + stampMark + ",' '," + image + name + ",';'))"
@@ -218,7 +221,10 @@ func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
 	if image == "" {
 		return ""
 	}
-	if slices.ContainsFunc(src.rel.Key, func(c string) bool { a := src.column(c); return a == nil || !known(a) }) {
+	switch auto := s.auto(n, src); {
+	case auto != "" && slices.Equal(src.rel.Key, []string{auto}):
+		name = awaited(auto)
+	case slices.ContainsFunc(src.rel.Key, func(c string) bool { a := src.column(c); return a == nil || !known(a) }):
 		name = ""
 	}
 	var places []string
@@ -233,26 +239,47 @@ func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
 // newRowID is the variable in which a SELECT keeps the id that it gives to the row.
 const newRowID = "@wc_r"
 
-// literalFor gives the SQL text of a literal that a column certainly takes as it is.
+// literalFor gives SQL text for the value that a column certainly has of a literal.
 func literalFor(e ast.ExprNode, a *rewrite.Attribute) (string, bool) {
 	v, ok := unwrapped(e).(*mysqlsyntax.Value)
 	if !ok {
 		return "", false
 	}
-	switch x := v.V.(type) {
+	size, scale, _ := strings.Cut(sizeOf(a.Type), ",")
+	most, _ := strconv.Atoi(size) // 0 is too few for all
+	switch name := typeName(a.Type); x := v.V.(type) {
+	case nil:
+		return "NULL", !a.Required
 	case int64:
-		name := typeName(a.Type)
-		return strconv.FormatInt(x, 10), strings.HasSuffix(name, "int") && (x < 128 || name == "int" && x < 1<<31 || name == "bigint")
+		digits, _ := strconv.Atoi(scale)
+		text := strconv.FormatInt(x, 10)
+		if name == "decimal" {
+			return "CAST(" + text + " AS DECIMAL(" + sizeOf(a.Type) + "))", len(text) <= most-digits
+		}
+		return text, strings.HasSuffix(name, "int") && (x < 128 || name == "int" && x < 1<<31 || name == "bigint")
 	case string:
-		size, err := strconv.Atoi(sizeOf(a.Type))
-		return "'" + x + "'", err == nil && len(x) <= size && typeName(a.Type) == "varchar" && ascii(x) && !strings.ContainsAny(x, `'\`+"\x00\x01")
+		text := "'" + x + "'"
+		if !ascii(x) || strings.ContainsAny(x, `'\`+"\x00\x01") {
+			return "", false
+		}
+		switch name {
+		case "varchar":
+			return text, len(x) <= most
+		case "char":
+			return text, len(x) <= most && !strings.HasSuffix(x, " ")
+		case "enum":
+			return text, strings.Contains(a.Type, text)
+		case "date", "datetime":
+			return "CAST(" + text + " AS " + a.Type + ")", kindOf(a).Reads(x) && !strings.Contains(x, ".")
+		}
+		return text, strings.HasSuffix(name, "text") && len(x) <= maxImage
 	}
 	return "", false
 }
 
-// auto is the column of a single new row of which the server's answer brings the value.
+// auto is the column of a single new row (of VALUES, or selectedRow) of which the server's answer brings the value.
 func (s *draft) auto(n *ast.InsertStmt, src *source) string {
-	if len(n.Lists) != 1 || len(n.OnDuplicate) > 0 || strings.Contains(strings.ToUpper(s.plan.Text), "LAST_INSERT_ID") {
+	if len(n.Lists) != 1 && n.Select == nil || len(n.OnDuplicate) > 0 || strings.Contains(strings.ToUpper(s.plan.Text), "LAST_INSERT_ID") {
 		return ""
 	}
 	for _, c := range src.rel.Columns {

@@ -103,14 +103,14 @@ var ranging = []string{"&&", "@>", "<@", "has"}
 
 // Compare compares a column with a value. A value that does not certainly mean the same to the server gives an Unknown condition.
 func Compare(op string, kind Kind, column string, values ...Value) Condition {
-	reads := kind.reads
+	reads := kind.Reads
 	switch op {
 	case "has":
-		reads = kind.Bounds().reads
+		reads = kind.Bounds().Reads
 	case "overlaps":
 		reads = func(text string) bool { return kind.overlaps(text, text) == True }
 	case "member":
-		reads = kind.Element().reads
+		reads = kind.Element().Reads
 	case "?":
 		reads = func(string) bool { return true }
 	}

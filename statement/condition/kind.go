@@ -35,8 +35,8 @@ func (k Kind) Orders() bool {
 	return k.equates() && k != Bool && k.Bounds() == ""
 }
 
-// reads reports whether text is a value that the kind understands.
-func (k Kind) reads(text string) bool {
+// Reads reports whether text is a value that the kind understands.
+func (k Kind) Reads(text string) bool {
 	switch {
 	case k == JSON:
 		_, ok := document(text)

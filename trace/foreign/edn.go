@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"olympos.io/encoding/edn"
 
@@ -168,7 +170,27 @@ func ednWord(s string) string {
 			return s
 		}
 	}
-	return strconv.QuoteToASCII(s)
+	return ednString(s)
+}
+
+// ednString is an EDN string: it has no escapes but these. A byte that is not UTF-8 is a lone surrogate, as in a history's own form.
+func ednString(s string) string {
+	b := []byte{'"'}
+	for i, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r >= ' ' && r <= '~':
+			b = append(b, byte(r))
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(r)):
+			b = fmt.Appendf(b, `\udc%02x`, s[i])
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
+		}
+	}
+	return string(append(b, '"'))
 }
 
 // operation is an invocation or a completion that is written.

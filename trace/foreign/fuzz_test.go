@@ -71,6 +71,16 @@ func survive(t *testing.T, format string, data []byte) {
 	}
 }
 
+// TestOddTexts has texts that are values of one form and not of another one, and texts that are not UTF-8.
+func TestOddTexts(t *testing.T) {
+	for _, odd := range []string{`"k\xd0?"`, `"k\xd1?"`, `"\u0007\u007f\u00a0\u2028😀"`, `{"t\xdd":1}`, `"a\\"b\\\\"`, `"\u00e9"`, "\"\x7f\"", `true`, `1e5`} {
+		odd = strings.NewReplacer(`\xd0`, "\xd0", `\xd1`, "\xd1", `\xdd`, "\xdd").Replace(odd)
+		survive(t, JepsenJSON, []byte(`[{"type":"ok","process":0,"value":[["w",`+odd+`,`+odd+`]]},{"type":"ok","process":1,"value":[["r",`+odd+`,`+odd+`]]}]`))
+		survive(t, TimeKiller, []byte(`[{"tid":1,"sid":1,"sts":{"p":1,"l":0},"cts":{"p":2,"l":0},"ops":[{"t":"a","k":3,"v":`+odd+`}]},
+			{"tid":2,"sid":1,"sts":{"p":3,"l":0},"cts":{"p":4,"l":0},"ops":[{"t":"r","k":3,"v":[`+odd+`]}]}]`))
+	}
+}
+
 func FuzzElle(f *testing.F)       { fuzz(f, Elle) }
 func FuzzJepsenJSON(f *testing.F) { fuzz(f, JepsenJSON) }
 func FuzzPlume(f *testing.F)      { fuzz(f, Plume) }

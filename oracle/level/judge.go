@@ -3,6 +3,7 @@ package level
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -308,17 +309,23 @@ func (c *component) onward(kinds Kind) bool {
 func oneRW(c *component) (*Witness, bool) {
 	d, work := c.graph(WW|WR|SO, false, false, nil), maxWork
 	onward := c.onward(WW | WR | SO)
+	var best []*edge
 	for i := range c.edges {
-		if e := &c.edges[i]; e.kind == RW && (e.to < e.from || !onward) {
-			if p := d.path(e.to, e.from, nil, &work); p != nil {
-				return c.witness(append([]*edge{e}, p...), ""), true
-			}
-			if work < 0 {
-				return nil, false
+		if e := &c.edges[i]; e.kind == RW && (e.to < e.from || !onward) && work >= 0 && len(best) != 2 {
+			if p := d.path(e.to, e.from, &work, below(best)-1); p != nil {
+				best = append([]*edge{e}, p...)
 			}
 		}
 	}
-	return nil, true
+	return c.shortest(best, "", work)
+}
+
+// shortest is what a search has that ended with what is left of its work.
+func (c *component) shortest(best []*edge, name string, work int) (*Witness, bool) {
+	if best != nil {
+		return c.witness(best, name), true
+	}
+	return nil, work >= 0
 }
 
 // updates looks for a cycle with at most one transaction that only reads.
@@ -329,28 +336,26 @@ func updates(c *component) (*Witness, bool) {
 	}
 	d, work := c.graph(WW|WR|RW, false, false, writes), maxWork
 	reads, depth := c.reads(), d.depths()
+	var best []*edge
 	for i := range c.edges { // the reader's way out is an rw, its way in a wr
 		out := &c.edges[i]
-		if out.kind != RW || c.txns[out.from].Writes {
+		if out.kind != RW || c.txns[out.from].Writes || work < 0 || len(best) == 2 {
 			continue
 		}
 		for _, in := range reads[out.from] {
-			if work--; in.from != out.to && depth[out.to] >= depth[in.from] {
+			if work--; in.from == out.to {
+				best = []*edge{out, in}
+				break
+			}
+			if depth[out.to] >= depth[in.from] {
 				continue
 			}
-			p := []*edge{}
-			if in.from != out.to {
-				if p = d.path(out.to, in.from, nil, &work); p == nil {
-					continue
-				}
+			if p := d.path(out.to, in.from, &work, below(best)-2); p != nil {
+				best = append(append([]*edge{out}, p...), in)
 			}
-			return c.witness(append(append([]*edge{out}, p...), in), ""), true
-		}
-		if work < 0 {
-			return nil, false
 		}
 	}
-	return nil, true
+	return c.shortest(best, "", work)
 }
 
 // later calls f with each edge that leads from the version that e's transaction missed to a later one of its row, by ww of that row alone; way
@@ -437,6 +442,17 @@ func (c *component) mayWrite(t int32, e *edge) bool {
 	})
 }
 
+// least reports whether no witness is shorter.
+func (w *Witness) least() bool { return w != nil && len(w.Steps) == 2 }
+
+// nearer is a witness, or that of a walk, if the walk is shorter or there is none.
+func (c *component) nearer(w *Witness, p []*edge, name string) *Witness {
+	if w == nil || length(p) < len(w.Steps) {
+		return c.witness(p, name)
+	}
+	return w
+}
+
 // When the transaction read of the other one, and when it read from before that.
 func earlier(saw, missed int32) bool       { return saw >= 0 && saw < missed }
 func sameOrEarlier(saw, missed int32) bool { return saw >= 0 && saw <= missed }
@@ -460,7 +476,7 @@ func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, 
 		reads, writer := c.reads(), make([]int32, len(c.txns)) // writer: one more than the last transaction that was asked for and read of this one
 		for i := range c.edges {
 			e := &c.edges[i]
-			if e.kind != RW || e.pred || w != nil || !slices.ContainsFunc(reads[e.from], func(r *edge) bool { return c.mayWrite(r.from, e) }) {
+			if e.kind != RW || e.pred || w.least() || !slices.ContainsFunc(reads[e.from], func(r *edge) bool { return c.mayWrite(r.from, e) }) {
 				continue
 			}
 			for _, r := range reads[e.from] {
@@ -472,7 +488,7 @@ func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, 
 				}
 				for _, r := range reads[e.from] {
 					if r.from == last.to && when(r.ts, e.fs) {
-						w = c.witness(append(way(), r), map[bool]string{true: anomaly.Vanishes, false: anomaly.Fractured}[sameOrEarlier(r.ts, e.fs)])
+						w = c.nearer(w, append(way(), r), map[bool]string{true: anomaly.Vanishes, false: anomaly.Fractured}[sameOrEarlier(r.ts, e.fs)])
 						return true
 					}
 				}
@@ -489,14 +505,15 @@ func lostUpdate(c *component) (w *Witness, sure bool) {
 	work := maxWork
 	for i := range c.edges {
 		e := &c.edges[i]
-		if e.kind != RW || e.pred || w != nil || !c.mayWrite(e.from, e) {
+		if e.kind != RW || e.pred || w.least() || !c.mayWrite(e.from, e) {
 			continue
 		}
 		c.later(e, &work, func(last *edge, way func() []*edge) bool {
-			if last.to == e.from && last != e {
-				w = c.witness(way(), anomaly.LostUpdate)
+			if last.to != e.from || last == e {
+				return false
 			}
-			return w != nil
+			w = c.nearer(w, way(), anomaly.LostUpdate)
+			return true
 		})
 	}
 	return w, w != nil || work > 0
@@ -509,17 +526,22 @@ func causal(c *component) (w *Witness, sure bool) {
 	ahead := onward && c.onward(WW)
 	for i := range c.edges {
 		e := &c.edges[i]
-		if e.kind != RW || e.pred || w != nil || ahead && e.to > e.from {
+		if e.kind != RW || e.pred || w.least() || ahead && e.to > e.from {
 			continue
 		}
 		c.later(e, &work, func(last *edge, way func() []*edge) bool {
 			if onward && last.to > e.from {
 				return false
 			}
-			if p := d.path(last.to, e.from, nil, &work); p != nil {
-				w = c.witness(append(way(), p...), anomaly.CausalViolation)
+			limit := math.MaxInt
+			if w != nil {
+				limit = len(w.Steps) - 1
 			}
-			return w != nil
+			p := d.path(last.to, e.from, &work, limit)
+			if p != nil {
+				w = c.nearer(w, append(way(), p...), anomaly.CausalViolation)
+			}
+			return p != nil
 		})
 	}
 	return w, w != nil || work > 0

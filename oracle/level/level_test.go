@@ -393,6 +393,59 @@ func TestBrute(t *testing.T) {
 	}
 }
 
+// TestShortest compares the lengths of witnesses with those of all cycles.
+func TestShortest(t *testing.T) {
+	longer := 0
+	for seed := range uint64(*cases) {
+		m := random(rand.New(rand.NewPCG(seed, 6)))
+		g := m.graph()
+		edges := g.edges.list(0)
+		so, _ := g.order(g.txns)
+		edges = append(edges, so...)
+		for a := range m.txns {
+			for b := range m.txns {
+				if m.rt(a, b) {
+					edges = append(edges, edge{from: int32(a), to: int32(b), kind: RT})
+				}
+			}
+		}
+		for name, adjacent := range map[string]bool{"PL-1": true, "PL-2": true, "PL-3": true, "strong session serializable": true, "strict serializable": true,
+			"snapshot isolation": false, "strong session snapshot isolation": false, "strong snapshot isolation": false} {
+			l, _ := Parse(name)
+			want := 0
+			for n := 2; n <= 2*len(m.txns) && want == 0; n++ {
+				if closes(edges, nil, n, forms[name].kinds, adjacent) {
+					want = n
+				}
+			}
+			got := 0
+			if w := g.Decide(l).Witness; w != nil {
+				got = len(w.Steps)
+			}
+			if got != want {
+				t.Fatalf("seed %d: the witness of %s has %d steps, the shortest cycle %d\n%v\nrows %v\ntransactions %v", seed, name, got, want, m.ops, m.rows, m.txns)
+			}
+			if want > 2 {
+				longer++
+			}
+		}
+	}
+	if longer == 0 {
+		t.Error("no cycle has more than two steps: the test has lost its force")
+	}
+}
+
+// closes reports whether a walk can become a cycle of n edges of some kinds, with adjacent rw or without.
+func closes(edges, walk []edge, n int, kinds Kind, adjacent bool) bool {
+	fits := func(a, b edge) bool { return a.to == b.from && (adjacent || a.kind != RW || b.kind != RW) }
+	if len(walk) == n {
+		return fits(walk[n-1], walk[0])
+	}
+	return slices.ContainsFunc(edges, func(e edge) bool {
+		return e.kind&kinds != 0 && (len(walk) == 0 || fits(walk[len(walk)-1], e)) && closes(edges, append(slices.Clone(walk), e), n, kinds, adjacent)
+	})
+}
+
 // TestFacts: what is no cycle breaks the levels that forbid it, and no other.
 func TestFacts(t *testing.T) {
 	for _, tt := range []struct {

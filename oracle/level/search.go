@@ -2,6 +2,7 @@ package level
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"wirecheck/oracle/cycle"
@@ -90,56 +91,89 @@ func (d *digraph) cycle() []*edge {
 }
 
 // cycleIn is cycle where the components are known.
-func (d *digraph) cycleIn(of []int32) []*edge {
+func (d *digraph) cycleIn(of []int32) (best []*edge) {
 	work := maxWork
 	seen, epoch := make([]int32, d.nodes()), int32(0)
-	var best []*edge
 	for v := range d.nodes() {
-		if best != nil && (work < 0 || len(best) == 2) { // none is shorter
+		if best != nil && (work < 0 || length(best) == 2) { // none is shorter
 			break
 		}
 		if of[v] == 0 {
 			continue
 		}
 		epoch++
-		if p := d.walk(v, v, of, &work, seen, epoch); p != nil && (best == nil || len(p) < len(best)) {
+		if p := d.walk(v, v, of, &work, seen, epoch, below(best)); p != nil {
 			best = p
 		}
 	}
 	return best
 }
 
-// path is the shortest walk of at least one arc from one node to another within a component (of is nil: anywhere), as edges; nil if there is none.
-func (d *digraph) path(from, to int32, of []int32, work *int) []*edge {
-	*work -= len(d.first) / 16 // the room that is made
-	return d.walk(from, to, of, work, make([]int32, d.nodes()), 1)
+// length is how many dependencies a walk has: a real-time edge is two of its edges.
+func length(p []*edge) (n int) {
+	for _, e := range p {
+		if e.kind != RT || e.to >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
-// walk is path with room for what it saw: seen has epoch where it was.
-func (d *digraph) walk(from, to int32, of []int32, work *int, seen []int32, epoch int32) []*edge {
+// below is the length that a walk must not have to be shorter than another one, which may not be there.
+func below(best []*edge) int {
+	if best == nil {
+		return math.MaxInt
+	}
+	return length(best)
+}
+
+// path is the shortest walk of at least one arc from one node to another, as edges; nil if there is none that is shorter than limit.
+func (d *digraph) path(from, to int32, work *int, limit int) []*edge {
+	*work -= len(d.first) / 16 // the room that is made
+	return d.walk(from, to, nil, work, make([]int32, d.nodes()), 1, limit)
+}
+
+// walk is path within a component (of is nil: anywhere), with room for what it saw: seen has epoch where it was, and -epoch where it goes next. It
+// looks at walks of one length after those that are shorter.
+func (d *digraph) walk(from, to int32, of []int32, work *int, seen []int32, epoch int32, limit int) []*edge {
 	type visit struct {
 		node, parent, edge int32
 	}
 	q := []visit{{from, -1, within}}
-	for i := 0; i < len(q); i++ {
-		for _, a := range d.out(q[i].node) {
-			if *work--; of != nil && of[a.to] != of[from] || seen[a.to] == epoch {
-				continue
-			}
-			seen[a.to] = epoch
-			q = append(q, visit{a.to, int32(i), a.edge})
-			if a.to != to {
-				continue
-			}
-			p := []*edge{}
-			for k := int32(len(q) - 1); k > 0; k = q[k].parent {
-				if e := d.edge(q[k].edge); e != nil {
-					p = append(p, e)
+	now, next := []int32{0}, []int32(nil)
+	for n := 0; len(now) > 0 && n < limit; n++ {
+		for k := 0; k < len(now); k++ {
+			at := now[k]
+			if v := q[at].node; at > 0 {
+				if seen[v] == epoch {
+					continue
+				}
+				if seen[v] = epoch; v == to {
+					p := []*edge{}
+					for ; at > 0; at = q[at].parent {
+						if e := d.edge(q[at].edge); e != nil {
+							p = append(p, e)
+						}
+					}
+					slices.Reverse(p)
+					return p
 				}
 			}
-			slices.Reverse(p)
-			return p
+			for _, a := range d.out(q[at].node) {
+				*work--
+				free := a.edge == within || a.edge < within && a.edge%2 == 0
+				if of != nil && of[a.to] != of[from] || seen[a.to] == epoch || !free && seen[a.to] == -epoch {
+					continue
+				}
+				q = append(q, visit{a.to, at, a.edge})
+				if free {
+					now = append(now, int32(len(q)-1))
+				} else {
+					seen[a.to], next = -epoch, append(next, int32(len(q)-1))
+				}
+			}
 		}
+		now, next = next, now[:0]
 	}
 	return nil
 }

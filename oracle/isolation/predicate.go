@@ -27,6 +27,9 @@ import (
 // replaced, S could see that one for certain, and S names all that it found but not this row, then S saw the row as W left it, or later.
 // Elsewhere a session that nobody observed may have deleted it before W came, and so may a statement of which not all was seen.
 //
+// S may also miss a row that it should have found: it names all that it found, P holds for what W made of the row, S must have seen that, and
+// the history has no later version. Then S saw an older state than it had to, or a session that nobody observed deleted the row: not settled.
+//
 // So neither rule needs to know all versions of the row. Rows that S found have item dependencies already. There is an edge only if
 // the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
 // before S took its view of the database, or sent after that.
@@ -330,6 +333,8 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 	visible = visible || p.met && now == condition.True && !hidden && p.waitedFor(ch)
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
+	case visible && now == condition.True && p.whole && certain && !p.met && !p.mayBeGone(ch.v):
+		return unsettled
 	case visible && changed:
 		return edgeWR
 	case hidden && !p.superseded(ch):
@@ -379,6 +384,19 @@ func (p *predicate) sawAtLeast(v *version) bool {
 		return true
 	}
 	return v.is == live && v.writer != nil && committedBefore(v.writer, p)
+}
+
+// mayBeGone reports whether the statement may have seen a later version of a row.
+func (p *predicate) mayBeGone(v *version) bool {
+	for i := 0; i < maxWalk; i++ {
+		if v = v.after(); v == nil {
+			return false
+		}
+		if w := v.writer; w == nil || p.dirty || w.sent <= p.to || !sameClock(w, p.t) {
+			return true
+		}
+	}
+	return true
 }
 
 // wrote reports whether the transaction had written the row before.

@@ -47,6 +47,8 @@ func TestPredicateAnomalies(t *testing.T) {
 		{"in and out again", two + `t1 ` + free + `; t2 i booking.a >1 image "room 1"; t2 d booking.a 1>2 was "room 1"; t2 i y >1; t2 commit; t1 r y@1; t1 commit`, ""},
 		{"in two steps", two + `t1 ` + free + `; t2 i booking.a >1 image "room 2"; t2 w booking.a 1>2 image "room 1"; t2 commit; t1 r booking.a@2; t1 commit`, "G-single phantom [1 2]"},
 		{"the step into the room undone", two + `t1 ` + free + `; t2 i booking.a >1 image "room 2"; t2 w booking.a 1>2 image "room 1"; t2 undo 2; t2 commit; t1 r booking.a@1; t1 commit`, ""},
+		{"an older state in both ways", two + `t1 i booking.a >1 image "room 1"; t1 w x 0>1; t1 commit; t2 ` + free + `; t2 r x@0; t2 commit`, ""},
+		{"deleted in the meantime", two + `t1 i booking.a >1 image "room 1"; t1 w x 0>1; t1 commit; s3 t3 begin "read committed"; t3 d booking.a 1>2 was "room 1"; t3 commit; t2 ` + free + `; t2 r x@0; t2 commit`, "violation: G-single observed transaction vanishes [1 2]"},
 		{"write skew by count", two + `t1 r d.a@0 , r d.b@0 all d "(= bool on true)"; t2 r d.a@0 , r d.b@0 all d "(= bool on true)"; t1 w d.a 0>1 image "on false" was "on true"; t2 w d.b 0>1 image "on false" was "on true"; t1 commit; t2 commit`, "G2-item write skew [1 2]"},
 		{"write skew by count, rows not told", two + `t1 where d "(= bool on true)"; t2 where d "(= bool on true)"; t1 w d.a 0>1 image "on false" was "on true"; t2 w d.b 0>1 image "on false" was "on true"; t1 commit; t2 commit`, "G2 write skew [1 2]"},
 		{"rows without a key", two + `t1 all n "(= number room 1)"; t2 i n._ >a image "room 1"; t2 commit; t1 r n._@a; t1 commit`, "G-single phantom [1 2]"},

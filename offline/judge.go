@@ -318,10 +318,11 @@ func openAll(inputs []Input, warn func(string)) (*readings, error) {
 			return nil, errors.Join(err, rs.close())
 		}
 		rs.list = append(rs.list, r)
-		if other, twice := runs[r.run]; twice && r.run != "" {
+		run := r.header.Run
+		if other, twice := runs[run]; twice && run != "" {
 			return nil, errors.Join(fmt.Errorf("%s and %s are of one proxy: name one of them", other, in.Name), rs.close())
 		}
-		runs[r.run] = in.Name
+		runs[run] = in.Name
 	}
 	return rs, nil
 }
@@ -406,7 +407,7 @@ func inputOf(o *isolation.Options, e *history.Event) int {
 // reading is the reading of one file.
 type reading struct {
 	name   string
-	run    string // of the process that recorded it; empty: not known
+	header history.Header
 	next   func(*history.Event) error
 	finish func(open int) // warns of what is missing at the end, where so many sessions had not ended
 	close  func() error
@@ -415,6 +416,22 @@ type reading struct {
 	// again begins to read it from its beginning once more, of transactions those alone that only wants. passed is how many others have begun so far.
 	// nil: it cannot.
 	again func(in io.Reader, only func(txn uint64) bool) (passed func() int, err error)
+}
+
+// Open begins to read a file. next gives the events and, behind the last one, io.EOF; what is missing then is handed to warn.
+func Open(in Input, warn func(string)) (header history.Header, next func(*history.Event) error, done func() error, err error) {
+	r, err := open(in, warn)
+	if err != nil {
+		return header, nil, nil, err
+	}
+	next = func(e *history.Event) error {
+		err := r.next(e)
+		if errors.Is(err, io.EOF) {
+			r.finish(0)
+		}
+		return err
+	}
+	return r.header, next, r.close, nil
 }
 
 // open begins to read a file: a trace, or else a history.
@@ -438,7 +455,7 @@ func open(in Input, warn func(string)) (*reading, error) {
 	again := func(from io.Reader, only func(txn uint64) bool) (func() int, error) {
 		return r.Passed, r.Again(from, only)
 	}
-	return &reading{name: in.Name, run: r.Header().Run, next: r.Next, finish: finish, close: func() error { return nil }, own: true, again: again}, nil
+	return &reading{name: in.Name, header: r.Header(), next: r.Next, finish: finish, close: func() error { return nil }, own: true, again: again}, nil
 }
 
 // openObserved begins to read the history in a trace.
@@ -471,7 +488,8 @@ func openObserved(in Input, warn func(string)) (*reading, error) {
 			warn(r.Warning())
 		}
 	}
-	return &reading{name: in.Name, run: r.Header().Run, next: next, finish: finish, close: r.Close}, nil
+	header := history.Header{Started: r.Header().Started, Run: r.Header().Run}
+	return &reading{name: in.Name, header: header, next: next, finish: finish, close: r.Close}, nil
 }
 
 // openTrace opens a trace file by its name, so that its other parts are found, or reads it from a stream.

@@ -177,11 +177,13 @@ another one. What the other format cannot say is an error, but for real time:
 Plume's and dbcop's formats have none, and Jepsen's has nothing else, so a
 history without it gets one that means nothing; convert then warns.
 
-A history of wirecheck's own (native) becomes one of registers: the keys are
-rows, the values are the versions' ids. To "native" and "binary" all of it is
-kept; "binary" is the form that check reads fastest.`,
+A history of wirecheck's own (native), or the one in a trace (.wct) that a proxy
+recorded in mode observe, becomes one of registers: the keys are rows, the
+values are the versions' ids. To "native" and "binary" all of it is kept;
+"binary" is the form that check reads fastest.`,
 		Example: `  wirecheck convert --to plume history.edn > history.txt
-  wirecheck convert --to elle --output shop.edn shop.jsonl`,
+  wirecheck convert --to elle --output shop.edn shop.jsonl
+  wirecheck convert --to binary --output shop.bin shop.wct`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkInput(input); err != nil {
@@ -195,10 +197,11 @@ kept; "binary" is the form that check reads fastest.`,
 				return err
 			}
 			defer done()
+			recorded := offline.Input{In: in, Path: args[0], Name: name}
 			if format == inputNative && (to == inputNative || to == outputBinary) {
-				return writeTo(cmd, output, func(w io.Writer) error { return copyEvents(w, in, name, to) })
+				return writeTo(cmd, output, func(w io.Writer) error { return copyEvents(w, recorded, to) })
 			}
-			h, err := readAny(in, format, name)
+			h, err := readAny(recorded, format)
 			if err != nil {
 				return err
 			}
@@ -229,11 +232,23 @@ kept; "binary" is the form that check reads fastest.`,
 }
 
 // readAny reads a history in any format as one of keys and values.
-func readAny(in io.Reader, format, name string) (*observed.History, error) {
-	if format == inputNative {
-		return observed.ReadNative(in, name)
+func readAny(in offline.Input, format string) (h *observed.History, err error) {
+	if format != inputNative {
+		return foreign.Read(in.In, format, in.Name)
 	}
-	return foreign.Read(in, format, name)
+	var missing []string
+	_, next, done, err := offline.Open(in, func(text string) { missing = append(missing, text) })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if h, err = observed.ReadNative(next); err != nil {
+		return nil, notObserved(err)
+	}
+	for _, text := range missing {
+		h.Omit(text)
+	}
+	return h, nil
 }
 
 // writeTo writes to a new file, or to standard output.
@@ -249,31 +264,30 @@ func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error
 }
 
 // copyEvents writes a history of wirecheck's own as JSON lines or in the binary form.
-func copyEvents(w io.Writer, in io.Reader, name, to string) error {
-	r, err := history.NewReader(in, name)
+func copyEvents(w io.Writer, in offline.Input, to string) (err error) {
+	missing := error(nil)
+	header, next, done, err := offline.Open(in, func(text string) { missing = errors.Join(missing, errors.New(text)) })
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	var out interface {
 		Write(*history.Event) error
 		Flush() error
 	}
 	if to == outputBinary {
-		out, err = history.NewBinaryWriter(w, r.Header())
+		out, err = history.NewBinaryWriter(w, header)
 	} else {
-		out, err = history.NewWriter(w, r.Header())
+		out, err = history.NewWriter(w, header)
 	}
 	var e history.Event
 	for err == nil {
-		if err = r.Next(&e); err == nil {
+		if err = next(&e); err == nil {
 			err = out.Write(&e)
 		}
 	}
 	if !errors.Is(err, io.EOF) {
-		return err
+		return notObserved(err)
 	}
-	if r.Warning() != "" {
-		return errors.Join(out.Flush(), errors.New(r.Warning()))
-	}
-	return out.Flush()
+	return errors.Join(out.Flush(), missing)
 }

@@ -194,6 +194,14 @@ func TestConvertBinary(t *testing.T) {
 	if got := run(t.Context(), []string{"convert", "--to", "native", packed}, &out, &errs); got != exitClean || out.String() != string(want) {
 		t.Errorf("exit status %d, %s\n%s", got, errs.String(), out.String())
 	}
+	out.Reset()
+	traced := observedTrace(t, eventsOf(t, lostUpdate))
+	if got := run(t.Context(), []string{"convert", "--to", "native", traced}, &out, &errs); got != exitClean || strings.SplitAfterN(out.String(), "\n", 2)[1] != strings.SplitAfterN(string(want), "\n", 2)[1] {
+		t.Errorf("a trace: exit status %d, %s\n%s", got, errs.String(), out.String())
+	}
+	if got := run(t.Context(), []string{"convert", "--to", "elle", traced}, &out, &errs); got != exitClean {
+		t.Errorf("a trace as keys and values: exit status %d, %s", got, errs.String())
+	}
 	var first, second bytes.Buffer
 	a, b := run(t.Context(), []string{"check", path}, &first, &errs), run(t.Context(), []string{"check", packed}, &second, &errs)
 	if a != exitFound || b != exitFound || first.String() != strings.ReplaceAll(second.String(), packed, path) {

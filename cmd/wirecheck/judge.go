@@ -45,8 +45,13 @@ func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []
 // judge is offline.Judge with the warnings on stderr, and with advice for who has a trace that cannot be judged.
 func judge(cmd *cobra.Command, inputs []offline.Input, opts isolation.Options, ordered bool, follow offline.Follower) (*offline.Judgement, error) {
 	j, err := offline.Judge(inputs, opts, ordered, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text) }, follow)
+	return j, notObserved(err)
+}
+
+// notObserved is an error, or what to do about it where a trace has no history.
+func notObserved(err error) error {
 	if e, ok := errors.AsType[*offline.NotObserved](err); ok {
-		return nil, errNotObserved(e)
+		return errNotObserved(e)
 	}
-	return j, err
+	return err
 }

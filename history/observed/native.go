@@ -13,24 +13,17 @@ import (
 const nativeTable = "key"
 
 // ReadNative reads a history of rows and versions as one of keys and values: a row is a key, the id of a version its value. What the history says
-// of the order of versions is lost.
-func ReadNative(r io.Reader, name string) (*History, error) {
-	in, err := history.NewReader(r, name)
-	if err != nil {
-		return nil, err
-	}
-	n := native{h: &History{Ordered: true}, open: map[uint64]*Transaction{}}
+// of the order of versions is lost. next gives its events, as history.Reader does.
+func ReadNative(next func(*history.Event) error) (*History, error) {
+	n := native{h: &History{Ordered: true}, open: map[uint64]*Transaction{}, late: map[uint64]int{}}
 	var e history.Event
 	for {
-		if err := in.Next(&e); errors.Is(err, io.EOF) {
+		if err := next(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
 		n.add(&e)
-	}
-	if w := in.Warning(); w != "" {
-		n.h.Omit(w)
 	}
 	for range n.open {
 		n.h.Omit("transaction that had not ended")
@@ -41,6 +34,7 @@ func ReadNative(r io.Reader, name string) (*History, error) {
 type native struct {
 	h    *History
 	open map[uint64]*Transaction
+	late map[uint64]int // transactions of which more follows behind the end, by their places
 }
 
 func (n *native) add(e *history.Event) {
@@ -49,6 +43,9 @@ func (n *native) add(e *history.Event) {
 		n.open[e.Txn] = &Transaction{ID: e.Txn, Session: e.Session, Begin: e.From}
 	case history.EventStmt:
 		t := n.open[e.Txn]
+		if i, ok := n.late[e.Txn]; ok {
+			t = &n.h.Transactions[i]
+		}
 		switch {
 		case t == nil && len(e.Accesses) > 0:
 			n.h.Omit("statement outside of transactions, or told after the end of its own")
@@ -71,6 +68,9 @@ func (n *native) add(e *history.Event) {
 					*op = Op{Key: op.Key, Unknown: true}
 				}
 			}
+		}
+		if e.Pending {
+			n.late[e.Txn] = len(n.h.Transactions)
 		}
 		n.h.Transactions = append(n.h.Transactions, *t)
 	}

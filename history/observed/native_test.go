@@ -34,8 +34,16 @@ func recorded(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
+func readNative(data []byte) (*History, error) {
+	r, err := history.NewReader(bytes.NewReader(data), "h")
+	if err != nil {
+		return nil, err
+	}
+	return ReadNative(r.Next)
+}
+
 func TestReadNative(t *testing.T) {
-	h, err := ReadNative(bytes.NewReader(recorded(t, `s1 t1 begin "read committed"
+	h, err := readNative(recorded(t, `s1 t1 begin "read committed"
 t1 r x@0, w x 0>1
 t1 commit
 s2 t2 begin "read committed"
@@ -43,13 +51,18 @@ t2 r x@1!T1 y@1?
 t2 abort
 s3 t3 begin "read committed"
 t3 d y 0>1 -- DELETE
-`)), "h")
+s4 t4 begin "read committed"
+t4 stmt
+t4 commit pending
+t4 late 1 w z 0>1
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &History{Ordered: true, Omitted: map[string]int{"access of a row or version that is not known": 1, "transaction that had not ended": 1}, Transactions: []Transaction{
 		{ID: 1, Session: 1, Outcome: history.OutcomeCommitted, Begin: 1, End: 6, Ops: []Op{{Key: "t/x", Initial: true}, {Kind: Write, Key: "t/x", Value: "1"}}},
 		{ID: 2, Session: 2, Outcome: history.OutcomeAborted, Begin: 7, End: 12, Ops: []Op{{Key: "t/x", Unknown: true}}},
+		{ID: 4, Session: 4, Outcome: history.OutcomeCommitted, Begin: 17, End: 22, Ops: []Op{{Kind: Write, Key: "t/z", Value: "1"}}},
 	}}
 	if d := cmp.Diff(want, h); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -58,8 +71,8 @@ t3 d y 0>1 -- DELETE
 	if err := WriteNative(&b, h); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadNative(bytes.NewReader(b.Bytes()), "again")
-	if err != nil || len(again.Transactions) != 2 || len(again.Transactions[0].Ops) != 2 {
+	again, err := readNative(b.Bytes())
+	if err != nil || len(again.Transactions) != 3 || len(again.Transactions[0].Ops) != 2 {
 		t.Errorf("written and read again: %v, %+v", err, again)
 	}
 }

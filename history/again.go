@@ -15,7 +15,7 @@ type again struct {
 // wants. All of it must have been read before. Most events that it passes over it does not decode.
 func (r *Reader) Again(in io.Reader, only func(txn uint64) bool) error {
 	r.buf.Reset(in)
-	r.block, r.line, r.warning, r.again = "", 0, "", &again{only: only}
+	r.block, r.ahead, r.line, r.warning, r.again = "", 0, 0, "", &again{only: only}
 	_, _, err := r.longLine() // the header
 	return err
 }

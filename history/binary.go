@@ -316,6 +316,15 @@ type binaryReader struct {
 }
 
 func (r *binaryReader) uint() uint64 {
+	if r.i < len(r.s) && r.s[r.i] < 0x80 { // as most are
+		r.i++
+		return uint64(r.s[r.i-1])
+	}
+	return r.longer()
+}
+
+// longer reads a number of more than one byte.
+func (r *binaryReader) longer() uint64 {
 	n := uint64(0)
 	for shift := uint(0); r.i < len(r.s) && shift < 64; shift += 7 {
 		c := r.s[r.i]
@@ -391,26 +400,21 @@ func (r *Reader) nextBinary(e *Event) error {
 
 // record reads one record, which is good until the next call.
 func (r *Reader) record() (string, error) {
-	if s, rest, ok := cutRecord(r.block); ok {
+	s, rest, ok := cutRecord(r.block)
+	if !ok {
+		r.buf.Discard(r.ahead - len(r.block)) //nolint:errcheck // it is there
+		r.block, r.ahead = "", 0
+		if _, err := r.buf.Peek(1); err == nil {
+			ahead, _ := r.buf.Peek(r.buf.Buffered())
+			if s, rest, ok = cutRecord(view(ahead)); ok {
+				r.ahead = len(ahead)
+			}
+		}
+	}
+	if ok {
 		r.line++
 		r.block = rest
 		return s, nil
-	}
-	if _, err := r.buf.Peek(1); err == nil {
-		ahead, _ := r.buf.Peek(min(r.buf.Buffered(), maxBlock))
-		whole := 0
-		for {
-			size, n := binary.Uvarint(ahead[whole:])
-			if n <= 0 || size > uint64(len(ahead)-whole-n) {
-				break
-			}
-			whole += n + int(size)
-		}
-		if whole > 0 {
-			r.block = view(ahead[:whole])
-			r.buf.Discard(whole) //nolint:errcheck // it is there
-			return r.record()
-		}
 	}
 	size, err := binary.ReadUvarint(r.buf)
 	if errors.Is(err, io.EOF) {
@@ -431,13 +435,13 @@ func (r *Reader) record() (string, error) {
 	return string(r.long), nil
 }
 
-// cutRecord takes one record from a block of whole ones; false: there is none left.
+// cutRecord takes one record from what is there; false: there is no whole one.
 func cutRecord(block string) (record, rest string, ok bool) {
-	if block == "" {
-		return "", "", false
-	}
 	b := binaryReader{s: block}
 	size := b.uint()
+	if b.bad || size > uint64(len(block)-b.i) {
+		return "", block, false
+	}
 	end := b.i + int(size)
 	return block[b.i:end], block[end:], true
 }

@@ -15,7 +15,8 @@ import (
 type Reader struct {
 	name    string
 	buf     *bufio.Reader
-	block   string // whole lines or records that were taken from buf, in whose memory they are until it is read again
+	block   string // whole lines that were taken from buf, or records that are still in it: it is their memory until it is read again
+	ahead   int    // how much of buf there was when block began with all of it (records)
 	long    []byte // a line that is not whole in the buffer
 	line    int
 	header  Header

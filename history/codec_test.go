@@ -138,6 +138,7 @@ func TestReaderErrors(t *testing.T) {
 		{"empty", "", "h: is empty: a history begins with a header line"},
 		{"other file", "PK\x03\x04\n", "h:1: " + notHistory},
 		{"other json", `{"type":"ok"}` + "\n", "h:1: " + notHistory},
+		{"no line", strings.Repeat("[", 1<<16), "h:1: " + notHistory},
 		{"cut header", `{"wirecheck":"hist`, "h:1: the header line is cut off: nothing was recorded"},
 		{"version", `{"wirecheck":"history","version":2,"new":{}}` + "\n", "h:1: the history has version 2 and this program reads version 1: use the wirecheck that wrote it"},
 		{"no version", `{"wirecheck":"history"}` + "\n", "h:1: the header has no version: it was written by hand? Version 1 is the only one"},

@@ -45,7 +45,7 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	if err := hr.readHeader(line); err != nil {
-		if !whole {
+		if begins := min(len(line), len(headerBegins)); !whole && line[:begins] == headerBegins[:begins] {
 			return nil, hr.fail("the header line is cut off: nothing was recorded")
 		}
 		return nil, err
@@ -166,6 +166,9 @@ func (r *Reader) longLine() (line string, whole bool, err error) {
 		}
 	}
 }
+
+// headerBegins is how a header line begins.
+const headerBegins = `{"wirecheck":`
 
 const notHistory = "this is not a wirecheck history: the first line must be {\"wirecheck\":\"history\",...}; for another format say --input"
 

@@ -152,6 +152,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSieve|TestParts' ./oracle/isolation -sieve-runs 20000
 	$(GO) test -count=1 -timeout 60m -v -run TestShapedPlansAreParsedPlans ./rewrite/mysql -shape-rounds 60
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
+	$(GO) test -count=1 -timeout 60m -v -run TestOneChange ./live -changes 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign ./oracle/isolation -mutations 60000
 	$(GO) test -count=1 -timeout 60m -v ./oracle/level -simulations 5000 -level-cases 100000

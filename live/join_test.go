@@ -57,6 +57,19 @@ var joinForms = []struct{ name, query, first, second, want string }{
 	{"a full page", "SELECT DISTINCT d.e_id AS ids, d.e_grade FROM (SELECT e.id AS e_id, e.grade AS e_grade, c.floor FROM enrollment e JOIN course c ON c.id = e.course LEFT JOIN student s ON s.id = e.student WHERE e.grade > 4) d ORDER BY d.e_grade, ids LIMIT 1",
 		"enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
 	{"a page of which the key is not shown", "SELECT DISTINCT d.e_grade FROM (SELECT e.id AS e_id, e.grade AS e_grade, c.floor FROM enrollment e JOIN course c ON c.id = e.course WHERE e.grade > 4) d ORDER BY d.e_grade LIMIT 5", "enrollment VALUES (10, 1, NULL, 5)", "enrollment VALUES (11, 1, NULL, 5)", ""},
+	{"rows whose course is one of a floor", "SELECT e.id FROM enrollment e WHERE e.course IN (SELECT id FROM course WHERE floor = 3)", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", "G2 write skew"},
+	{"rows whose course is one of another floor", "SELECT e.id FROM enrollment e WHERE e.course IN (SELECT id FROM course WHERE floor = 3)", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"a count of rows whose course is one of a floor", "SELECT count(*) FROM enrollment WHERE course IN (SELECT c.id FROM course c WHERE c.floor = 4) AND grade = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a count of rows whose course is one of a floor, with another grade", "SELECT count(*) FROM enrollment WHERE course IN (SELECT c.id FROM course c WHERE c.floor = 4) AND grade = 9", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"courses that have one", "SELECT c.id FROM course c WHERE EXISTS (SELECT 1 FROM enrollment e WHERE e.course = c.id AND e.grade = 9)", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"courses that have one, and get one of another grade", "SELECT c.id FROM course c WHERE EXISTS (SELECT 1 FROM enrollment e WHERE e.course = c.id AND e.grade = 9)", "enrollment VALUES (10, 2, NULL, 8)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"courses that have one, and get another one", "SELECT c.id FROM course c WHERE EXISTS (SELECT 1 FROM enrollment e WHERE e.course = c.id AND e.grade > 4)", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a count of courses that have none", "SELECT count(*) FROM course WHERE id NOT IN (SELECT course FROM enrollment WHERE grade = 9) AND floor = 3", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", "G2 write skew"},
+	{"a count of courses that have none, of another floor", "SELECT count(*) FROM course WHERE id NOT IN (SELECT course FROM enrollment WHERE grade = 9) AND floor = 3", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"a count of courses that a left join says have none", "SELECT count(*) FROM course c LEFT JOIN enrollment e ON e.course = c.id AND e.grade = 9 WHERE e.id IS NULL AND c.floor = 3", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", "G2 write skew"},
+	{"a count of courses that a left join says have none, with another grade", "SELECT count(*) FROM course c LEFT JOIN enrollment e ON e.course = c.id AND e.grade = 9 WHERE e.id IS NULL AND c.floor = 3", "enrollment VALUES (10, 2, NULL, 8)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"students of a course, through a link table", "SELECT s.id FROM student s WHERE EXISTS (SELECT 1 FROM enrollment e, course c WHERE e.student = s.id AND c.id = e.course AND c.floor = 4)", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 5, 2, 9)", "G2 write skew"},
+	{"students of another course, through a link table", "SELECT s.id FROM student s WHERE EXISTS (SELECT 1 FROM enrollment e, course c WHERE e.student = s.id AND c.id = e.course AND c.floor = 4)", "enrollment VALUES (10, 1, 1, 9)", "enrollment VALUES (11, 5, 2, 9)", ""},
 	{"one of a unique name", "SELECT e.id, s.name FROM enrollment e JOIN student s ON s.id = e.student WHERE s.name = 'ann' LIMIT 21", "enrollment VALUES (10, 5, 1, 9)", "enrollment VALUES (11, 2, 1, 9)", "G2 write skew"},
 	{"another one of a unique name", "SELECT e.id, s.name FROM enrollment e JOIN student s ON s.id = e.student WHERE s.name = 'ann' LIMIT 21", "enrollment VALUES (10, 5, 2, 9)", "enrollment VALUES (11, 2, 3, 9)", ""},
 }
@@ -69,9 +82,10 @@ func ofFamilyToo() (list []string) {
 	return list
 }
 
-// Not judged in the family: forms that need a list beside rows.
+// Not judged in the family: forms that need a list beside rows, and most of those with subqueries.
 const (
-	unlisted = "rows of a join that has some; rows of a join that has none; a join without a foreign key; a left join with a condition on the side that stays; one of a unique name; a LIMIT that hides no group"
+	unlisted = "rows of a join that has some; rows of a join that has none; a join without a foreign key; a left join with a condition on the side that stays; one of a unique name; a LIMIT that hides no group; " +
+		"rows whose course is one of a floor; a count of rows whose course is one of a floor; courses that have one; a count of courses that have none; a count of courses that a left join says have none; students of a course, through a link table"
 )
 
 func unjudged(name, list string) bool { return slices.Contains(strings.Split(list, "; "), name) }

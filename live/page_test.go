@@ -28,7 +28,9 @@ var pages = []paged{
 	{"the page of another list", "SELECT id, name FROM item WHERE list = 1 ORDER BY name LIMIT 2", "2, 'abe', 1, NULL", "1, 'alf', 1, NULL", ""},
 	{"the newest", "SELECT id FROM item WHERE list = 1 ORDER BY at DESC LIMIT 1", "1, 'abe', 1, '2026-01-03 10:00:00'", "1, 'alf', 1, '2026-01-03 00:00:01'", "G2 write skew"},
 	{"the newest, and older ones", "SELECT id FROM item WHERE list = 1 ORDER BY at DESC LIMIT 1", "1, 'abe', 1, '2026-01-01 10:00:00'", "1, 'alf', 1, '2026-01-02 10:00:00'", ""},
-	{"an end without a value", "SELECT id FROM item WHERE list = 3 ORDER BY n LIMIT 1", "3, 'abe', 1, NULL", "3, 'alf', 1, NULL", ""},
+	{"an end without a value", "SELECT id FROM item WHERE list = 3 ORDER BY n LIMIT 1", "3, 'abe', 1, NULL", "3, 'alf', 1, NULL", "G2 write skew"},
+	{"an end without a value, and others behind it", "SELECT id FROM item WHERE list = 3 ORDER BY n, id LIMIT 1", "3, 'abe', NULL, NULL", "3, 'alf', NULL, NULL", ""},
+	{"an end without a value, which comes first", "SELECT id FROM item WHERE list = 3 ORDER BY at, id DESC LIMIT 1", "3, 'abe', NULL, NULL", "3, 'alf', NULL, NULL", "G2 write skew"},
 	{"a page of a left join", "SELECT i.id, j.name FROM item i LEFT JOIN tag j ON j.id = i.n WHERE i.list = 1 ORDER BY i.name, i.id LIMIT 2", "1, 'abe', 1, NULL", "1, 'alf', 1, NULL", "G2 write skew"},
 	{"a page of a left join, and names behind its end", "SELECT i.id, j.name FROM item i LEFT JOIN tag j ON j.id = i.n WHERE i.list = 1 ORDER BY i.name, i.id LIMIT 2", "1, 'bob', 7, NULL", "1, 'cat', 1, NULL", ""},
 	{"a page of an inner join", "SELECT i.id, j.name FROM item i JOIN tag j ON j.id = i.n WHERE i.list = 1 ORDER BY i.name, i.id LIMIT 2", "1, 'abe', 5, NULL", "1, 'alf', 7, NULL", "G2 write skew"},
@@ -117,6 +119,9 @@ func (s *stand) pages(list []paged) {
 		want := f.want
 		if s.family && os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasPrefix(f.name, "groups that LIMIT shows") {
 			want = "" // it does not tell how many there are
+		}
+		if s.family && f.name == "an end without a value" {
+			want = "" // it comes first there
 		}
 		if s.family && strings.Contains(f.name, "inner join") {
 			want = "" // its rows are not listed there

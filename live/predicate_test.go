@@ -768,6 +768,48 @@ var joins = []form{
 		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"a union of rows with their keys", `1 SELECT id FROM booking WHERE room = 1 UNION SELECT id FROM booking WHERE guest = 'ann' ORDER BY id
+		2 SELECT id FROM booking WHERE room = 1 UNION SELECT id FROM booking WHERE guest = 'ann' ORDER BY id
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'bob')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a union of rows that there may be already", `1 SELECT room FROM booking WHERE room = 5 UNION SELECT room FROM booking WHERE guest = 'ann'
+		2 SELECT room FROM booking WHERE room = 5 UNION SELECT room FROM booking WHERE guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 5, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a union of all rows", `1 SELECT room FROM booking WHERE room = 5 UNION ALL SELECT room FROM booking WHERE guest = 'ann'
+		2 SELECT room FROM booking WHERE room = 5 UNION ALL SELECT room FROM booking WHERE guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 5, NULL, 'bob')
+		2 INSERT INTO booking VALUES (11, 3, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a union of all rows, and one of no arm", `1 SELECT room FROM booking WHERE room = 5 UNION ALL SELECT room FROM booking WHERE guest = 'ann'
+		2 SELECT room FROM booking WHERE room = 5 UNION ALL SELECT room FROM booking WHERE guest = 'ann'
+		1 INSERT INTO booking VALUES (10, 3, NULL, 'bob')
+		2 INSERT INTO booking VALUES (11, 3, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count that HAVING shows", `1 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) < 3
+		2 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) < 3
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count that HAVING shows, of another room", `1 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) < 3
+		2 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) < 3
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a count that HAVING hides", `1 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) > 3
+		2 SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) > 3
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"free rooms by NOT EXISTS", `1 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
 		2 SELECT r.id FROM room r WHERE r.floor = 3 AND NOT EXISTS (SELECT 1 FROM booking b WHERE b.room = r.id AND b.guest = 'ann') ORDER BY r.id LIMIT 1
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
@@ -1100,6 +1142,12 @@ func (s *stand) forms(list []form, levels ...string) {
 			if s.family && level == "REPEATABLE READ" && strings.HasSuffix(f.name, "as ORMs write it") {
 				want = "" // of two conditions on a column it is not certain that they let the server look for rows
 			}
+			if s.family && testserver.IsMySQL() && f.name == "a count that HAVING shows" {
+				want = "" // it does not tell its rows
+			}
+			if s.family && strings.HasPrefix(f.name, "a union") {
+				want = "" // set operations are not judged there
+			}
 			if s.family && os.Getenv(testserver.FamilyVariable) == "mysql" && strings.HasSuffix(f.name, "a join of three tables") {
 				want = "" // it has no lists of several tables
 			}
@@ -1352,7 +1400,7 @@ func TestLastNumber(t *testing.T) {
 		if got := strings.Join(found, ", "); got != f.want {
 			t.Errorf("%s: found %q, want %q; %s", f.name, got, f.want, r.Coverage)
 		}
-		if f.name == last[0].name && (len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Edges[0].Text, "T1 asked for rows of public.invoice where shop > 0 and n > 7 in T1.1; T2 then inserted one more")) {
+		if f.name == last[0].name && (len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Edges[0].Text, "T1 asked for rows of public.invoice where shop > 0 and (n is null or n > 7) in T1.1; T2 then inserted one more")) {
 			t.Errorf("%+v", r.Findings)
 		}
 	}
@@ -1544,7 +1592,8 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT r.id, r.tag FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1 ORDER BY r.v DESC, r.id LIMIT 2 OFFSET 1", "SELECT r.id, q.id AS q FROM r LEFT JOIN q ON q.v <> r.v WHERE r.id <> $1 ORDER BY r.id DESC, q.id LIMIT 3",
 				"SELECT id, tag FROM r WHERE tag LIKE '%.1%' AND v <> $1 OR tag < 't2'", "SELECT DISTINCT v FROM r WHERE id <> $1 ORDER BY v LIMIT 3", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v ORDER BY v LIMIT 3 OFFSET 1",
 				"SELECT DISTINCT d.i, d.v FROM (SELECT r.id AS i, r.v AS v, s.n FROM r LEFT JOIN s ON s.id = r.v WHERE r.v <> $1) d ORDER BY d.v DESC, d.i LIMIT 1 OFFSET 1",
-				"SELECT count(*) FROM r WHERE left(tag, 2) = 't1' AND v <> $1", "SELECT id, v FROM r WHERE abs(v) * 2 > $1", "SELECT id, tag FROM r WHERE upper(substring(tag, 1, 2)) = 'T2' OR v = $1"}[rng.IntN(35)]
+				"SELECT count(*) FROM r WHERE left(tag, 2) = 't1' AND v <> $1", "SELECT id, v FROM r WHERE abs(v) * 2 > $1", "SELECT id, tag FROM r WHERE upper(substring(tag, 1, 2)) = 'T2' OR v = $1",
+				"SELECT id, tag FROM r WHERE v IN (SELECT v FROM q WHERE id <> $1)", "SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.v = r.v) AND id <> $1", "SELECT count(*) FROM r WHERE v NOT IN (SELECT v FROM q WHERE id > $1)"}[rng.IntN(38)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {
@@ -1823,6 +1872,8 @@ func (s *stand) judge(level string, seed uint64, r live.Result, order []int, pro
 	left := strings.Contains(text.String(), "FOR UPDATE") || strings.Contains(text.String(), "DO NOTHING") || strings.Contains(text.String(), "ROLLBACK TO")
 	// Of a join, each table is asked for with the rows of the others that there were: rows of two tables that one transaction makes can match together.
 	left = left || strings.Contains(text.String(), "JOIN q ON q.v") && strings.Contains(text.String(), "INSERT INTO q")
+	// Of several rows that make IN or EXISTS true, none is one on which the answer depends, though all are; and of those that make NOT EXISTS false, nobody knows.
+	left = left || (strings.Contains(text.String(), "FROM q WHERE") || strings.Contains(text.String(), "LEFT JOIN q ON q.v = r.id")) && (strings.Contains(text.String(), "INTO q") || strings.Contains(text.String(), "UPDATE q"))
 	left = left || strings.Contains(text.String(), "p.v ") && (strings.Contains(text.String(), "INTO p") || strings.Contains(text.String(), "UPDATE p"))
 	exactly := !left && c.Blind+c.Unsettled+c.Unevaluated()+c.Approximate+c.Opaque == 0
 	switch {

@@ -43,6 +43,8 @@ type Ask struct {
 	// Lacked says that the condition is one for which there was no row beside those of the answer: their keys are the list in it. Without rows in its
 	// answer the statement tells nothing of it.
 	Lacked bool
+	// Having says that HAVING decides whether the answer has its only row, which shows aggregates of all rows that were found. Without it the statement tells nothing.
+	Having bool
 	// Searched says that the server certainly looks for rows, see Looks.
 	Searched bool
 	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).
@@ -66,8 +68,10 @@ func ReadLists(cells [][]byte) (lists [][]condition.Value) {
 		}
 		list := make([]condition.Value, len(raw))
 		for i, v := range raw {
-			s := fmt.Sprint(v)
-			list[i] = &s
+			if v != nil {
+				s := fmt.Sprint(v)
+				list[i] = &s
+			}
 		}
 		lists = append(lists, list)
 	}

@@ -19,34 +19,28 @@ import (
 type Ordered struct {
 	Op, Name string
 	Kind     condition.Kind
-	Required bool // NOT NULL
+	First    bool // NULL comes first, else last, or there is none
 }
 
 // MaxOrdered is how many columns of an order are told at most.
 const MaxOrdered = 4
 
-// Beyond gives the condition that a row stands before the last one of the answer (Ask.Beyond), if list k becomes known as the values of column k. NULL tells nothing. whole
-// says that the columns hold a whole key, and all that there are no others. alike is not certain of rows that may be before the last one, too: OFFSET may leave them out.
+// Beyond gives the condition that a row stands before the last one of the answer (Ask.Beyond), if list k becomes known as the values of column k. whole says that the
+// columns hold a whole key, and all that there are no others. alike is not certain of rows that may be before the last one, too: OFFSET may leave them out.
 func Beyond(columns []Ordered, whole, all bool) (before, alike condition.Condition) {
-	before.Op, alike.Op = "or", "or"
+	before.Op, alike = "or", condition.Never
 	var same []condition.Condition
 	for k, c := range columns {
-		before.Args = append(before.Args, condition.And(append(slices.Clone(same), condition.Last(c.Op, c.Kind, c.Name, k))...))
-		if !c.Required {
-			alike.Args = append(alike.Args, condition.And(append(slices.Clone(same), condition.Condition{Op: "null", Column: c.Name}, condition.Unknown("rows without a value"))...))
-		}
-		same = append(same, condition.Last("=", c.Kind, c.Name, k))
+		before.Args = append(before.Args, condition.And(append(slices.Clone(same), condition.Before(c.Op, c.First, c.Kind, c.Name, k))...))
+		same = append(same, condition.Before("=", false, c.Kind, c.Name, k))
 	}
 	ties := condition.And(append(same, condition.Unknown("the order of rows beside the last one"))...)
 	switch {
 	case whole:
 	case all:
-		alike.Args = append(alike.Args, ties)
+		alike = ties
 	default:
 		before.Args = append(before.Args, ties)
-	}
-	if len(alike.Args) == 0 {
-		alike = condition.Never
 	}
 	if len(before.Args) == 1 {
 		before = before.Args[0]

@@ -92,7 +92,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
-		if (a.Within || a.Lacked) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		if (a.Within || a.Lacked || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -122,8 +122,6 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
-		case a.Exists && !none && (found == 0 || ev.Coverage != history.CoverageExact):
-			ev.Unread = "EXISTS found a row, and does not tell which"
 		case skips && (a.Merged || a.Single || a.Around || r.decoded == 0 || found == 0): // one row more or less may change nothing
 			ev.Unread = rewrite.SkipsRows
 		case hides && (a.Beyond.Op == "" || a.Beyond.Op == "unsure"):

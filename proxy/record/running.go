@@ -61,10 +61,10 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	return err
 }
 
-// lacking keeps the values that a row tells for lists (rewrite.Plan.Lacking), of so many rows and of the last one. A row of which the first one is NULL tells nothing.
+// lacking keeps the values that a row tells for lists (rewrite.Plan.Lacking), of so many rows and of the last one.
 func (r *Running) lacking(p *rewrite.Plan, hidden [][]byte) {
 	first := p.Lacking - 1
-	if first < 0 || first+p.Keys > len(hidden) || hidden[first] == nil {
+	if first < 0 || first+p.Keys > len(hidden) || p.IsBlank(hidden) {
 		return
 	}
 	if r.lists == nil {

@@ -30,7 +30,7 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 		if a == nil || typeName(a.Type) == "enum" || !kindOf(a).Orders() {
 			break
 		}
-		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a), Required: a.Required}
+		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a), First: !item.Desc && !a.Required}
 		if item.Desc {
 			o.Op = ">"
 		}

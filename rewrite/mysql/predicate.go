@@ -78,7 +78,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return severalTables
 	case !list[0].watched():
 		return ""
-	case n.Having != nil:
+	case n.Having != nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
 		return "HAVING hides groups"
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
@@ -88,7 +88,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "SKIP LOCKED hides rows"
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
-	ask.Merged = ask.Merged || n.GroupBy != nil || n.Distinct
+	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil
 	switch {
 	case n.Limit == nil || ask.Merged || ask.Single:
 	case n.OrderBy == nil:
@@ -289,7 +289,7 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 	var tokens []int
 	depth := t.Tokens[first].Depth
 	for i := first + 1; i < len(t.Tokens) && t.Tokens[i].Depth >= depth; i++ {
-		if t.Tokens[i].Depth == depth && (t.Is(i, "WHERE", "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") ||
+		if t.Tokens[i].Depth == depth && (t.Is(i, "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") ||
 			t.Is(first, "ON") && t.Is(i, endsOfCondition...) && !(t.Is(i, "LEFT", "RIGHT") && t.Is(i+1, "("))) {
 			break
 		}

@@ -39,7 +39,13 @@ type joining struct {
 	rewrite.JoinTree[*pg.Node]
 	tables []joint
 
+	semis  []*semijoin // the conditions of WHERE that are subqueries
+	stands map[*pg.Node]*stand
+	up     *joining // the join around that of a subquery
+	lacked bool     // see rewrite.Ask.Lacked
+
 	exists  bool
+	byRow   bool // see rewrite.Ask.ByRow
 	blank   bool // the lists are told if there is no row, too
 	grouped bool // GROUP BY
 	any     bool // without an order, any rows are a right answer
@@ -62,9 +68,17 @@ type list struct {
 // A list has so many values at most, in so many bytes: a row of lists alone fits into a buffer.
 const maxListed, maxListBytes = 200, 3000
 
+// top is the join of the statement.
+func (j *joining) top() *joining {
+	for j.up != nil {
+		j = j.up
+	}
+	return j
+}
+
 // joinOf gives the join of a query that aggregates, asks for existence, or looks for rows; nil if it is none, or not of such a form.
 func joinOf(x *planner, s *pg.SelectStmt) *joining {
-	j, tables := &joining{params: map[int32]int{}, JoinTree: rewrite.JoinTree[*pg.Node]{Around: []int{0}, Only: of, Orphans: x.session.Orphans}}, len(x.content(s).tables)
+	j, tables := &joining{params: map[int32]int{}, stands: map[*pg.Node]*stand{}, JoinTree: rewrite.JoinTree[*pg.Node]{Around: []int{0}, Only: of, Orphans: x.session.Orphans}}, len(x.content(s).tables)
 	j.Merges, j.Moved = j.merges, j.moved
 	one, doubt := x.aggregates(s)
 	plain := func(s *pg.SelectStmt) bool {
@@ -75,9 +89,13 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		return nil
 	}
 	top := s
-	switch in := existence(s); {
+	switch in, row := existence(s), rowIfExists(s); {
 	case in != nil:
 		j.exists, s = true, in
+	case row != nil && row.LimitCount == nil && row.LimitOffset == nil:
+		j.exists, j.byRow, j.blank, j.limit = true, true, true, s.LimitCount
+		s = proto.Clone(row).(*pg.SelectStmt)
+		s.LimitCount = j.limit // of at least 1, or there is never a row
 	default:
 		j.grouped = len(s.GroupClause) > 0
 		j.blank, j.limit, j.skip = !one && !j.grouped, s.LimitCount, s.LimitOffset
@@ -89,7 +107,7 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		s = in
 	}
 	var page *pg.SelectStmt
-	if in := pageOf(s); in != nil && s == top {
+	if in := pageOf(s); in != nil && s == top && !j.exists {
 		if in.LimitCount != nil || in.LimitOffset != nil || len(in.GroupClause) > 0 {
 			return nil
 		}
@@ -105,7 +123,7 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 			return nil
 		}
 	}
-	if len(j.tables) < 2 || len(j.tables) > maxJoined || len(j.tables) != tables {
+	if len(j.tables) > maxJoined {
 		return nil
 	}
 	pgsyntax.Walk(x.node, func(m proto.Message) bool {
@@ -121,6 +139,20 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		if !j.sort(x, &j.Clauses[i]) {
 			return nil
 		}
+	}
+	for _, in := range j.semis {
+		tables -= len(in.in.tables)
+	}
+	if without := j.antijoins(x); len(j.tables) != tables || len(j.tables) < 2 && len(j.semis) == 0 {
+		return nil
+	} else if len(without) > 0 {
+		defer func() {
+			for i := range j.Tables {
+				if g := &j.Tables[i].Group; slices.Contains(without, *g) {
+					*g = -*g
+				}
+			}
+		}()
 	}
 	var all []*pg.RangeVar
 	for _, t := range j.tables {
@@ -192,6 +224,13 @@ func (j *joining) tableOf(x *planner, ref *pg.ColumnRef) int {
 
 // sort finds out of which tables a condition is; false if that is not certain.
 func (j *joining) sort(x *planner, c *rewrite.Clause[*pg.Node]) bool {
+	if j.up == nil && c.Scope == 0 && refersSubquery(c.Node) {
+		s := j.semijoin(x, c.Node)
+		if s != nil {
+			c.Tables, j.semis = []int{s.table}, append(j.semis, s)
+		}
+		return s != nil
+	}
 	sure := true
 	pgsyntax.Walk(c.Node, func(m proto.Message) bool {
 		switch e := m.(type) {
@@ -219,6 +258,19 @@ func (j *joining) sort(x *planner, c *rewrite.Clause[*pg.Node]) bool {
 // asks gives what the query asks of each table, and makes the lists that it needs. told are the hidden columns of its order.
 func (j *joining) asks(x *planner, told []string) {
 	x.told = told
+	for _, s := range j.semis {
+		if s.not && j.tells() {
+			j.tell(x, j.column(s.table, s.column)+"::pg_catalog.text")
+		}
+	}
+	if j.asksOf(x); x.plan.Unread == "" {
+		j.asksBelow(x)
+	}
+	x.plan.Predicate = x.plan.Unread != "" || slices.ContainsFunc(x.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
+}
+
+// asksOf gives what is asked of each table of a join.
+func (j *joining) asksOf(x *planner) {
 	for i := range j.tables {
 		t := &j.tables[i]
 		if j.Tables[i].Group < 0 {
@@ -228,8 +280,10 @@ func (j *joining) asks(x *planner, told []string) {
 		if j.Steady(v) {
 			continue
 		}
-		ask := rewrite.Ask{Exists: j.exists, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
-		if !j.cut(x, t.rv, &ask) {
+		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
+		if j.lacked {
+			ask = rewrite.Ask{Lacked: true}
+		} else if !j.cut(x, t.rv, &ask) {
 			x.plan.Unread = "LIMIT hides rows"
 			return
 		}
@@ -243,6 +297,13 @@ func (j *joining) asks(x *planner, told []string) {
 			}
 			own, args = append(own, moved...), append(args, c)
 		}
+		own = slices.DeleteFunc(slices.Clone(own), func(n *pg.Node) bool {
+			st := j.stand(x, n)
+			if st != nil {
+				args = append(args, st.cond)
+			}
+			return st != nil
+		})
 		var where *pg.Node
 		if len(own) > 0 {
 			where = pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, own, -1)
@@ -251,7 +312,7 @@ func (j *joining) asks(x *planner, told []string) {
 		for _, p := range unsure {
 			c := condition.Unknown("tables that no single column joins")
 			if p.Tie != nil && !v.Other && len(p.Members) <= maxInList {
-				c = j.in(x, v, p, late)
+				c = j.within(x, v, p, late)
 			}
 			args = append(args, c)
 		}
@@ -261,7 +322,6 @@ func (j *joining) asks(x *planner, told []string) {
 		ask.Where = condition.And(args...)
 		x.asked(t.rv, where, ask)
 	}
-	x.plan.Predicate = x.plan.Unread != "" || slices.ContainsFunc(x.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
 
 // cut notes LIMIT and OFFSET, and of which rows of a table it is certain that they are not hidden; false if they are not certain.
@@ -282,53 +342,67 @@ func (j *joining) cut(x *planner, rv *pg.RangeVar, ask *rewrite.Ask) (ok bool) {
 	return ok
 }
 
-// in is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
-func (j *joining) in(x *planner, v *rewrite.JoinView[*pg.Node], p rewrite.Part, late bool) condition.Condition {
-	unsure := condition.Unknown("a join whose rows are not listed")
+// within is the condition that a column has one of the values that a list of the hidden columns tells, of the tables that are members.
+func (j *joining) within(x *planner, v *rewrite.JoinView[*pg.Node], p rewrite.Part, late bool) condition.Condition {
 	t := p.Tie
-	own, other := j.tables[t.Table[0]].rel.Attribute(t.Column[0]), j.tables[t.Table[1]].rel.Attribute(t.Column[1])
+	own := j.tables[t.Table[0]].rel.Attribute(t.Column[0])
+	rows, all, ok := j.from(x, v, p.Members)
+	if !ok || !comparable(own, j.tables[t.Table[1]].rel.Attribute(t.Column[1])) {
+		return condition.Unknown("a join whose rows are not listed")
+	}
+	return condition.Listed(kindOf(own), t.Column[0], j.list(x, j.column(t.Table[1], t.Column[1]), rows, all, late))
+}
+
+// comparable reports whether the values of one column can be compared with a list of those of another one.
+func comparable(own, other *rewrite.Attribute) bool {
 	if own == nil || other == nil || kindOf(own) != kindOf(other) || own.Type == "enum" || other.Type == "enum" {
-		return unsure
+		return false
 	}
-	switch kind := kindOf(own); {
-	case kind == condition.Number && strings.HasPrefix(own.Type, "int") && strings.HasPrefix(other.Type, "int"), kind == condition.UUID, kind == condition.Text:
-	default:
-		return unsure
-	}
+	kind := kindOf(own)
+	return kind == condition.Number && strings.HasPrefix(own.Type, "int") && strings.HasPrefix(other.Type, "int") || kind == condition.UUID || kind == condition.Text || kind == condition.Date
+}
+
+// from gives the FROM and WHERE clauses of some of the tables, with their own conditions and those that join them.
+func (j *joining) from(x *planner, v *rewrite.JoinView[*pg.Node], members []int) (text string, all []source, ok bool) {
 	var from, where []string
-	var all []source
-	for _, k := range p.Members {
+	for _, k := range members {
 		m := &j.tables[k]
 		if m.rel.Rows > maxGroupRows {
-			return unsure
+			return "", nil, false
 		}
 		all, from = append(all, m.source), append(from, pgsyntax.Quote(m.rel.Schema)+"."+pgsyntax.Quote(m.rel.Name)+" AS "+pgsyntax.Quote(m.ref))
 		for _, n := range v.Own[k] {
 			text, ok := j.text(x, n)
 			if !ok {
-				return unsure
+				return "", nil, false
 			}
 			where = append(where, text)
 		}
 	}
 	for _, o := range v.Ties {
-		if a, b := o.Table[0], o.Table[1]; slices.Contains(p.Members, a) && slices.Contains(p.Members, b) {
+		if a, b := o.Table[0], o.Table[1]; slices.Contains(members, a) && slices.Contains(members, b) {
 			where = append(where, j.column(a, o.Column[0])+" = "+j.column(b, o.Column[1]))
 		}
 	}
-	text := ""
+	text = " FROM " + strings.Join(from, ", ")
 	if len(where) > 0 {
-		text = " WHERE (" + strings.Join(where, ") AND (") + ")"
+		text += " WHERE (" + strings.Join(where, ") AND (") + ")"
 	}
+	return text, all, true
+}
+
+// list gives the number of a list of a value in rows that FROM and WHERE clauses give, which the hidden columns tell. late says that it matters only where the answer has
+// no row.
+func (j *joining) list(x *planner, value, rows string, all []source, late bool) int {
 	bytes := maxGroupBytes
 	if j.blank && !late {
 		bytes = maxBesideBytes
 	}
+	j = j.top()
 	// A list reads rows that the query itself may not read, which at SERIALIZABLE would lock them.
-	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v) "+
-		"FILTER (WHERE wirecheck.v IS NOT NULL)::pg_catalog.text, '[]') END FROM (SELECT DISTINCT %s AS v FROM %s%s LIMIT %d) wirecheck) END",
-		small(all, bytes), maxListed, maxListBytes, j.column(t.Table[1], t.Column[1]), strings.Join(from, ", "), text, maxListed+1)})
-	return condition.Listed(kindOf(own), t.Column[0], len(x.told)+len(j.lists)-1)
+	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v)::pg_catalog.text, '[]') "+
+		"END FROM (SELECT DISTINCT %s AS v%s LIMIT %d) wirecheck) END", small(all, bytes), maxListed, maxListBytes, value, rows, maxListed+1)})
+	return len(x.told) + len(j.lists) - 1
 }
 
 // maxBesideBytes is how large tables are at most of which a list is made beside the rows of an answer.
@@ -340,6 +414,9 @@ func (j *joining) column(table int, name string) string {
 
 // text gives a copy of a condition, if it can be evaluated once more: it finds no error, and has no parameter whose type another place tells.
 func (j *joining) text(x *planner, n *pg.Node) (string, bool) {
+	if st := j.stand(x, n); st != nil {
+		return st.text, st.text != ""
+	}
 	ok := x.harmless(n)
 	pgsyntax.Walk(n, func(m proto.Message) bool {
 		switch e := m.(type) {
@@ -407,6 +484,11 @@ func conditionEnd(toks []*pg.ScanToken) int {
 	return int(toks[len(toks)-1].End)
 }
 
+// beside reports whether the client's statement, which has the versions of its tables in its columns, is to be a side of a left join that has a row in any case.
+func (j *joining) beside(x *planner) bool {
+	return j != nil && j.blank && len(j.lists) > 0 && len(x.inside) == 0 && len(x.parts) > 0
+}
+
 // columns gives the lists as hidden columns, which stand behind all others. There are none where j is nil.
 func (j *joining) columns(x *planner) (columns []string) {
 	if j == nil {
@@ -424,19 +506,4 @@ func (j *joining) columns(x *planner) (columns []string) {
 	}
 	x.lists = len(columns)
 	return columns
-}
-
-// wrap makes the client's statement, which has the versions of its tables in its columns, a side of a left join that has a row in any case.
-func (j *joining) wrap(x *planner, s *pg.SelectStmt) {
-	toks := x.tokens(x.from)
-	if j == nil || !j.blank || len(j.lists) == 0 || x.wrapped || len(x.inside) > 0 || len(x.parts) == 0 || len(toks) == 0 {
-		return
-	}
-	name, behind := x.hiddenPrefix(), ""
-	if x.bare = len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil; x.bare { // else the server would plan it as a part of ours
-		behind = " OFFSET 0"
-	}
-	add := "SELECT " + pgsyntax.Quote(name+"q") + ".*, " + strings.Join(j.columns(x), ", ") + " FROM (SELECT) " + pgsyntax.Quote(name+"l") + " LEFT JOIN ("
-	x.wrapped, x.plan.Blank = true, true
-	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: behind + ") " + pgsyntax.Quote(name+"q") + " ON true"})
 }

@@ -73,6 +73,9 @@ func (j *joining) drop(x *planner, s *pg.SelectStmt, shown, grouped bool) {
 
 // moved puts a condition on the second column of a tie as one on the first column; if it can.
 func (j *joining) moved(n *pg.Node, t rewrite.Tie) (*pg.Node, bool) {
+	if n.GetSetToDefault() != nil || refersSubquery(n) {
+		return nil, false
+	}
 	from, to := j.tables[t.Table[1]].rel.Attribute(t.Column[1]), &j.tables[t.Table[0]]
 	at := to.rel.Attribute(t.Column[0])
 	if !of(n, t.Column[1]) || from == nil || at == nil || from.Type != at.Type || !listable(at) {
@@ -90,7 +93,7 @@ func (j *joining) moved(n *pg.Node, t rewrite.Tie) (*pg.Node, bool) {
 
 // of reports whether a condition names no column but the one of that name, of the one table that it is of.
 func of(n *pg.Node, column string) bool {
-	only := true
+	only := n.GetSetToDefault() == nil && !refersSubquery(n)
 	pgsyntax.Walk(n, func(m proto.Message) bool {
 		if c, ok := m.(*pg.ColumnRef); ok {
 			only = only && c.Fields[len(c.Fields)-1].GetString_().GetSval() == column

@@ -27,6 +27,17 @@ type lacking struct {
 	key *rewrite.Attribute
 }
 
+// toldBy gives the hidden columns with what each row of the answer tells of the conditions.
+func toldBy(x *planner, s *pg.SelectStmt, c content) []string {
+	if x.join != nil {
+		return x.told
+	}
+	if told := askedByLacking(x, s); told != nil {
+		return told
+	}
+	return x.ordering(s, c)
+}
+
 // askedByLacking notes what a query asks of tables of which the rows of its answer have none, and gives the hidden column that tells the key of a row;
 // none if there are none.
 func askedByLacking(x *planner, s *pg.SelectStmt) []string {

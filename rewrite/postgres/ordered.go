@@ -17,7 +17,7 @@ func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
 		return nil
 	}
 	rv, others := x.leader(s)
-	if rv == nil || len(c.tables) != 1+others || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
+	if rv == nil || x.join == nil && len(c.tables) != 1+others || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
 		return nil
 	}
 	rel, _ := x.resolve(rv)
@@ -70,7 +70,14 @@ func orderedColumn(by *pg.SortBy, list []*pg.Node, rv *pg.RangeVar, rel *rewrite
 	if a == nil || a.Type == "enum" || len(f) == 1 && renames(list, o.Name) {
 		return o, false
 	}
-	o.Kind, o.Required = kindOf(a), a.Required
+	o.Kind, o.First = kindOf(a), o.Op == ">"
+	switch by.SortbyNulls {
+	case pg.SortByNulls_SORTBY_NULLS_FIRST:
+		o.First = true
+	case pg.SortByNulls_SORTBY_NULLS_LAST:
+		o.First = false
+	}
+	o.First = o.First && !a.Required
 	return o, o.Kind.Orders() && (o.Kind != condition.Text || a.Sorts)
 }
 

@@ -27,7 +27,7 @@ func TestOrdering(t *testing.T) {
 		"SELECT id FROM orders ORDER BY -id LIMIT 1":                                                   "",
 		"SELECT id FROM orders ORDER BY 1 LIMIT 1":                                                     "",
 		"SELECT id FROM orders ORDER BY id, note LIMIT 1 OFFSET 1":                                     `(< number id #0)`,
-		"SELECT id FROM orders ORDER BY note DESC, amount LIMIT 1":                                     `(or (> text note #0) (and (= text note #0) (< number amount #1)))`,
+		"SELECT id FROM orders ORDER BY note DESC, amount LIMIT 1":                                     `(or (> null text note #0) (and (= text note #0) (< number amount #1)))`,
 		"SELECT id FROM orders ORDER BY note, -id LIMIT 1":                                             `(or (< text note #0) (and (= text note #0) unsure))`,
 		"SELECT o.id FROM orders o LEFT JOIN account a ON a.id = o.account_id ORDER BY o.note LIMIT 1": `(< text note #0)`,
 		"SELECT id FROM orders LIMIT 1":                                                                `never`,

@@ -66,6 +66,9 @@ func (x *planner) finish() {
 	if p.Coverage == history.CoverageApproximate && x.below > 0 && len(x.whys) == 1 && !x.silent {
 		p.WithRows, p.Below = history.CoverageExact, x.below // LIMIT hides groups only where that many came
 	}
+	if len(x.told) != p.Keys && x.join != nil {
+		p.Asks, p.Predicate, p.Unread = nil, true, "the rows of a join were not listed"
+	}
 	p.Why, p.Views = strings.Join(x.whys, "; "), x.views
 	if len(x.edits) == 0 {
 		return

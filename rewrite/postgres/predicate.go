@@ -26,7 +26,7 @@ func (x *planner) predicates(n *pg.Node) {
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
 		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 && x.join == nil {
-			x.askedBySelect(s.SelectStmt, len(tables))
+			askedBySet(x, s.SelectStmt, len(tables), true)
 		}
 	case *pg.Node_UpdateStmt:
 		u := s.UpdateStmt
@@ -87,7 +87,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "a set operation"
 	case tables > 1, rv == nil, s.WithClause != nil:
 		x.plan.Unread = "it reads several tables or a subquery"
-	case s.HavingClause != nil:
+	case s.HavingClause != nil && !soleGroup(x, s):
 		x.plan.Unread = "HAVING hides groups"
 	case slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return n.GetLockingClause().GetWaitPolicy() == pg.LockWaitPolicy_LockWaitSkip }):
 		x.plan.Unread = "SKIP LOCKED hides rows"
@@ -113,10 +113,17 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				ask.Beyond = condition.Never
 			}
 		}
+		ask.Having = s.HavingClause != nil
 		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)
 	}
+}
+
+// soleGroup reports whether the answer has one row at most, which shows aggregates.
+func soleGroup(x *planner, s *pg.SelectStmt) bool {
+	one, doubt := x.aggregates(s)
+	return one && doubt == "" && len(s.GroupClause) == 0
 }
 
 // paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.

@@ -113,10 +113,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		for _, src := range list {
 			add = append(add, x.ask(src, history.OpRead, false))
 		}
-		told := askedByLacking(x, s)
-		if told == nil {
-			told = x.ordering(s, c)
-		}
+		told := toldBy(x, s, c)
 		if x.plan.Keys = len(told); len(told) > 0 {
 			x.plan.Lacking = len(x.parts) + 1
 		}
@@ -142,7 +139,9 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		add = append(add, x.join.columns(x)...)
 	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
-	x.join.wrap(x, s)
+	if !x.wrapped && x.join.beside(x) {
+		x.wrap(nil)
+	}
 	x.incomplete(c)
 	if len(list) == 1 && list[0].up == "" && len(c.tables) == 1 {
 		x.plan.Predicate = !pinned(s.WhereClause, list[0])
@@ -190,7 +189,7 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 		x.facts += sub.none
 		x.silent = x.silent || sub.silent
 	}
-	if len(list) == 0 || !x.wrap(list) {
+	if len(list) == 0 && (x.join == nil || x.join.blank || len(x.join.lists) == 0) || !x.wrap(list) {
 		*x = before
 		return false
 	}

@@ -493,20 +493,28 @@ func (x *planner) wrap(list []scan) bool {
 		return false
 	}
 	name := pgsyntax.Quote(x.hiddenPrefix() + "q")
-	add := "SELECT " + name + ".*"
+	add, from, behind := "SELECT "+name+".*", " FROM (", ") "+name
+	blank := x.join.beside(x)
+	if blank {
+		s := x.node.GetSelectStmt()
+		from, behind = " FROM (SELECT) "+pgsyntax.Quote(x.hiddenPrefix()+"l")+" LEFT JOIN (", behind+" ON true"
+		if x.plan.Blank, x.bare = true, len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil; x.bare { // else the server would plan it as a part of ours
+			behind = " OFFSET 0" + behind
+		}
+	}
 	for _, sc := range list {
 		add += ", " + x.askScan(sc, true)
 		x.facts += sc.tables
 	}
 	columns := x.askInside(true)
-	if x.join != nil && !x.join.blank {
+	if x.join != nil && (blank || !x.join.blank) {
 		columns = append(columns, x.join.columns(x)...)
 	}
 	for _, column := range columns {
 		add += ", " + column
 	}
 	x.wrapped = true
-	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add + " FROM ("}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: ") " + name})
+	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add + from}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: behind})
 	return true
 }
 
@@ -519,7 +527,7 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bo
 	}
 	q := s.FromClause[0].GetRangeSubselect()
 	if j := s.FromClause[0].GetJoinExpr(); j.GetJointype() == pg.JoinType_JOIN_LEFT && j.GetQuals().GetAConst().GetBoolval().GetBoolval() {
-		q = j.Rarg.GetRangeSubselect() // see joining.wrap
+		q = j.Rarg.GetRangeSubselect() // see joining.beside
 	}
 	star := s.TargetList[0].GetResTarget().GetVal().GetColumnRef().GetFields()
 	if q.GetAlias().GetAliasname() != x.hiddenPrefix()+"q" || len(star) != 2 || star[1].GetAStar() == nil {

@@ -250,13 +250,34 @@ func Listed(kind Kind, column string, list int) Condition {
 	return Open("in", kind, column, &v)
 }
 
-// Last is the comparison of a column with the last value of a list that becomes known with the answer.
-func Last(op string, kind Kind, column string, list int) Condition {
+// Before is the condition that a column stands before the last value of a list that becomes known with the answer, in an order that op is of: <, > or =. first says that
+// NULL comes first there, else last.
+func Before(op string, first bool, kind Kind, column string, list int) Condition {
 	v := "#" + strconv.Itoa(list)
+	if first {
+		op += " null"
+	}
 	return Open(op, kind, column, &v)
 }
 
-// WithLists gives the condition with the lists of Listed and Last; nil stands for one that is not known.
+// before is what Before is where the last value is known.
+func (c Condition) before(last Value) Condition {
+	null := Condition{Op: "null", Column: c.Column}
+	op, first := strings.CutSuffix(c.Reason, " null")
+	switch {
+	case op == "=" && last == nil:
+		return null
+	case last == nil && first:
+		return Never
+	case last == nil:
+		return Not(null)
+	case first:
+		return Condition{Op: "or", Args: []Condition{null, Compare(op, c.Kind, c.Column, last)}}
+	}
+	return Compare(op, c.Kind, c.Column, last)
+}
+
+// WithLists gives the condition with the lists of Listed and Before; nil stands for one that is not known.
 func (c Condition) WithLists(lists [][]Value) Condition {
 	if len(c.Args) > 0 {
 		args := make([]Condition, len(c.Args))
@@ -272,10 +293,8 @@ func (c Condition) WithLists(lists [][]Value) Condition {
 	switch {
 	case err != nil || i >= len(lists) || lists[i] == nil:
 		return Unknown("the rows of a join were not listed")
-	case c.Reason != "in" && len(lists[i]) > 0 && lists[i][len(lists[i])-1] == nil:
-		return Unknown("the order of rows without a value")
 	case c.Reason != "in" && len(lists[i]) > 0:
-		return Compare(c.Reason, c.Kind, c.Column, lists[i][len(lists[i])-1])
+		return c.before(lists[i][len(lists[i])-1])
 	case len(lists[i]) == 0:
 		return Never
 	case len(lists[i]) == 1:

@@ -201,7 +201,11 @@ func TestChangedBehindBlock(t *testing.T) {
 	texts := []string{"SELECT * FROM t", "UPDATE t SET v = 'c' WHERE v = 'b'", "DELETE FROM t RETURNING *", "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d",
 		"WITH d AS (DELETE FROM t RETURNING *) INSERT INTO old SELECT * FROM d",
 		"WITH d(x) AS (DELETE FROM t RETURNING t.*) INSERT INTO old (k) SELECT x::int FROM d RETURNING *", "SELECT DISTINCT v FROM t", "INSERT INTO t DEFAULT VALUES", "SELECT 1 FROM p FOR UPDATE",
-		"UPDATE p SET k = k", "DELETE FROM p", "SELECT count(*) FROM p a, p b", "INSERT INTO p VALUES ('y', '2026-01-03')", "WITH p AS (UPDATE p SET v = 1 RETURNING *) TABLE p"}
+		"UPDATE p SET k = k", "DELETE FROM p", "SELECT count(*) FROM p a, p b", "INSERT INTO p VALUES ('y', '2026-01-03')", "WITH p AS (UPDATE p SET v = 1 RETURNING *) TABLE p",
+		// columns of the key that the client's text names itself, before or behind what is added
+		"UPDATE t SET v = 'c' WHERE v = 'b' AND k = 2", "UPDATE t SET v = k WHERE v = 'b'", "DELETE FROM t a WHERE a.k = 1 RETURNING *", "SELECT k, v FROM t", "SELECT v FROM t WHERE k = 1 AND v = 'a'", "SELECT v FROM t a WHERE v = 'a' ORDER BY k",
+		"SELECT b, p.k FROM p WHERE v = 3", "SELECT k FROM p", "SELECT 1 FROM t AS k WHERE k IS NOT NULL", "SELECT k FROM t AS k", "SELECT a.v FROM t a JOIN p ON a.k = p.v AND p.k = a.v", "UPDATE t SET v = b.k FROM p b WHERE t.k = b.v", "SELECT (SELECT k FROM t LIMIT 1) FROM p",
+		"SELECT t.v FROM t, LATERAL (SELECT t.k) l", "DELETE FROM p WHERE k = 'x' AND p.b > '2026-01-01' AND v = 3"}
 	play := func(addr string, db testserver.Database, change string, steps ...string) []string {
 		db.Exec(t, "DROP TABLE IF EXISTS t, p, old; "+schema)
 		w := dialWire(t, addr, db.User, db.Name)

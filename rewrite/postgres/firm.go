@@ -1,8 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"wirecheck/statement/pgsyntax"
 )
@@ -14,7 +19,9 @@ import (
 //
 //	(SELECT l.v FROM (SELECT NULL AS "id") d, LATERAL (SELECT "id" AS v FROM (SELECT t.*) s) l)
 //
-// is t.id, or NULL if t has no such column. The server plans it as a projection, without a scan.
+// is t.id, or NULL if t has no such column. The server plans it as a projection, without a scan, but planning it takes longer than the rest of a short
+// statement. So a column that the client's own text names, where the server looks before it comes to what is added, is named as it is: if it is gone, the
+// server refuses the client's text, too, and says the same.
 
 // missingColumn says what stands for a column if the table does not have it any more.
 type missingColumn struct{ name, value string }
@@ -25,12 +32,40 @@ const noValue = "'{}'::pg_catalog.json"
 // firm reports whether what is added must not be refused by the server.
 func firm(x *scene) bool { return x.session.Firm && x.native }
 
-// namedBy is the expression of a column of s, or its bare name for lookup.
-func namedBy(x *scene, s source, name string) string {
-	if firm(x) {
-		return pgsyntax.Quote(name)
+// sure is s with the columns that are named in parts of a statement, outside of subqueries: what the server analyses before what is added. A bare name is
+// one of s if there is no other table.
+func (s source) sure(alone bool, parts ...[]*pg.Node) source {
+	pgsyntax.WalkAll(slices.Concat(parts...), func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.SubLink, *pg.RangeSubselect:
+			return false
+		case *pg.ColumnRef:
+			last := pgsyntax.LastName(n.Fields)
+			switch {
+			case len(n.Fields) == 2 && n.Fields[0].GetString_().GetSval() == s.ref,
+				len(n.Fields) == 1 && alone && last != s.ref: // the name of a table may stand for its row
+				s.certain = append(s.certain, last)
+			}
+		}
+		return true
+	})
+	return s
+}
+
+// oneTable reports whether a FROM clause has one item, which is a table.
+func oneTable(from []*pg.Node) bool { return len(from) == 1 && from[0].GetRangeVar() != nil }
+
+// bare reports whether what is added must not be refused, and s may have lost one of these columns, so that they are named for lookup.
+func (s source) bare(x *scene, columns []string) bool {
+	return firm(x) && slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(s.certain, cmp.Or(s.cols[c], c)) })
+}
+
+// named is the expression of a column of s, or its bare name.
+func (s source) named(column string, bare bool) string {
+	if bare {
+		return pgsyntax.Quote(column)
 	}
-	return pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(name)
+	return pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(column)
 }
 
 // lookup gives the value of an expression of bare columns of s, with what stands for those that are missing.

@@ -79,12 +79,14 @@ func (x *scene) image(s source) (expr string, columns []string) {
 		top = top.Root
 	}
 	var missing []missingColumn
-	for _, name := range x.wanted.Columns(s.rel, top.String()) {
+	wanted := x.wanted.Columns(s.rel, top.String())
+	bare := s.bare(x, wanted)
+	for _, name := range wanted {
 		a := s.rel.Attribute(name)
 		if a == nil || kindOf(a) == condition.Other {
 			continue
 		}
-		c := namedBy(x, s, name)
+		c := s.named(name, bare)
 		missing = append(missing, missingColumn{name, noValue})
 		if kind := kindOf(a); long(kind) {
 			// Long text is not worth its way: false says that it is not told.
@@ -102,7 +104,7 @@ func (x *scene) image(s source) (expr string, columns []string) {
 		return "", nil
 	}
 	expr = "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text"
-	if firm(x) {
+	if bare {
 		expr = lookup(x, s, expr, missing)
 	}
 	return expr, columns

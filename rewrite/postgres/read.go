@@ -111,7 +111,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		}
 	} else {
 		for _, src := range list {
-			add = append(add, x.ask(src, history.OpRead, false))
+			add = append(add, x.ask(src.sure(oneTable(s.FromClause), s.FromClause, s.TargetList), history.OpRead, false))
 		}
 		told := toldBy(x, s, c)
 		if x.plan.Keys = len(told); len(told) > 0 {

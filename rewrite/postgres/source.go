@@ -20,6 +20,8 @@ type source struct {
 	ref  string            // the name by which its columns are qualified
 	cols map[string]string // names of renamed columns; nil if none is
 	lock bool
+	// certain are the columns that it has if the server comes to what is added, see firm.go.
+	certain []string
 	// up is set for a table inside a subquery or a common table expression: what shows its version outside.
 	up  string
 	how part
@@ -292,14 +294,14 @@ func (x *scene) key(s source) (expr string, hex bool) {
 	cols := keyColumns(s.rel)
 	var list []string
 	var missing []missingColumn
-	text := false
+	text, bare := false, s.bare(x, cols)
 	for _, c := range cols {
 		a := s.rel.Attribute(c)
 		if a == nil {
 			return "", false
 		}
 		name := cmp.Or(s.cols[c], c)
-		e := namedBy(x, s, name)
+		e := s.named(name, bare)
 		typ := a.Type
 		missing = append(missing, missingColumn{name, "NULL"})
 		switch {
@@ -322,7 +324,7 @@ func (x *scene) key(s source) (expr string, hex bool) {
 		// The client's encoding may lack characters of the key, which would be an error.
 		expr, hex = "pg_catalog.encode(pg_catalog.convert_to(pg_catalog.concat_ws(' ', "+expr+"), 'UTF8'), 'hex')", true
 	}
-	if firm(x) && expr != "" {
+	if bare && expr != "" {
 		expr = firmKey(x, s, expr, missing, hex)
 	}
 	return expr, hex

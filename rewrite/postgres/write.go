@@ -144,6 +144,7 @@ func (x *planner) write(w write) {
 		x.opaque("its end was not found")
 		return
 	}
+	target = target.sure(len(w.from) == 0, []*pg.Node{w.where})
 	if x.linked = x.native && x.links(w, target, len(c.tables)+len(c.user)); x.linked {
 		x.link(w, target)
 	}

@@ -365,6 +365,29 @@ func TestAlikeFound(t *testing.T) {
 	}
 }
 
+// TestKeyAnswersAlone: what is added to a query that the primary key answers alone changes neither its order nor its status flags, nor how often it warns.
+func TestKeyAnswersAlone(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("the status flags are MariaDB's and MySQL's")
+	}
+	ways, at := allWays(t)
+	var acts []act
+	for _, sql := range append(fuzzSetup(), "SELECT DISTINCT p.k FROM t2 p WHERE p.k>0", "SELECT DISTINCT k FROM t2 WHERE k BETWEEN NULL AND 2 ORDER BY k,n DESC", "SELECT DISTINCT k FROM t2 WHERE k > 'a'", "SELECT DISTINCT k FROM t2 WHERE k IN (0, 'a')",
+		"SELECT DISTINCT id FROM t1 WHERE id > '1'", "SELECT k FROM t2 WHERE k > 0", "SELECT RAND(3) r FROM t2 WHERE k >= 0 ORDER BY k,n DESC LOCK IN SHARE MODE", "SELECT RAND(3) r FROM t2 WHERE k >= 'a' ORDER BY k,n DESC LOCK IN SHARE MODE",
+		"SELECT n FROM t2 ORDER BY k DESC,n LOCK IN SHARE MODE", "SELECT n FROM t2 ORDER BY k DESC,n DESC LOCK IN SHARE MODE", "SELECT n FROM t2 ORDER BY n LOCK IN SHARE MODE", "SELECT k FROM t2 ORDER BY k LOCK IN SHARE MODE",
+		"SELECT DISTINCT GROUP_CONCAT(DISTINCT n), BIT_OR(g) FROM t2 LIMIT 0", "SELECT DISTINCT GROUP_CONCAT(DISTINCT n), BIT_OR(g) FROM t2", "SELECT COUNT(*), SUM(n) FROM t2 LIMIT 0", "SELECT DISTINCT g FROM t2 LIMIT 0") {
+		acts = append(acts, act{cmd: mysql.COM_QUERY, text: sql})
+	}
+	for _, caps := range []uint64{baseCaps, baseCaps | uint64(mysql.CLIENT_DEPRECATE_EOF)} {
+		want := at(0, caps, acts)
+		for way := 1; way < len(ways); way++ {
+			if got := at(way, caps, acts); !slices.Equal(want, got) {
+				t.Errorf("%s:\n%s", ways[way].name, story(acts, want, got, true))
+			}
+		}
+	}
+}
+
 // newColumns is the end of an answer whose status says that the number of columns has changed: 0x0400.
 var newColumns = regexp.MustCompile(`"\\xfe\\x00\\x00(?:\\"|\\x..)\\x04`)
 

@@ -136,13 +136,18 @@ func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *s
 		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
 }
 
-// ordersByKey reports whether the rows come in the order of the primary key.
+// ordersByKey reports whether the rows come in the order of the primary key, or in the reverse one.
 func (s *judge) ordersByKey(n *ast.SelectStmt, list []source, src *source) bool {
 	if n.OrderBy == nil || len(list) > 1 {
 		return false
 	}
-	c, ok := n.OrderBy.Items[0].Expr.(*ast.ColumnNameExpr)
-	return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
+	for i, item := range n.OrderBy.Items[:min(len(n.OrderBy.Items), len(src.rel.Key))] {
+		c, ok := item.Expr.(*ast.ColumnNameExpr)
+		if !ok || item.Desc != n.OrderBy.Items[0].Desc || !s.owns(c.Name, list, src, 1) || !strings.EqualFold(c.Name.Name.O, src.rel.Key[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // keyMatters reports whether MariaDB may execute a query of rows of the primary key otherwise than one of whole rows: a join may look for a part of the key, and
@@ -157,7 +162,19 @@ func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 		c, ok := e.(*ast.ColumnNameExpr)
 		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
 	}
-	constant := func(e ast.ExprNode) bool { f := walk(e); return e != nil && len(f.columns) == 0 && f.queries == 0 }
+	column := src.column(src.rel.Key[0])
+	constant := func(e ast.ExprNode) bool {
+		if exactNumber(column) {
+			f := walk(e)
+			return e != nil && len(f.columns) == 0 && f.queries == 0
+		}
+		literal, ok := e.(*mysqlsyntax.Value) // a number bounds no texts
+		if ok && column != nil && !slices.Contains([]string{"enum", "set"}, typeName(column.Type)) {
+			_, ok = literal.V.(string)
+			return ok
+		}
+		return false
+	}
 	switch e := e.(type) {
 	case *ast.ParenthesesExpr:
 		return s.boundsKey(e.Expr, list, src)

@@ -33,7 +33,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 		rows = scanRowsEach
 	}
 	at := s.selectListEnd()
-	if s.r.flavor == TiDB && (n.Distinct || s.prepared || s.points(n, around)) || s.session.Once || s.session.LockingReads || s.session.Cut && several || n.LockInfo != nil || at < 0 || !placesFit(n, around) || !s.readsAll(n, all, around, grouped) {
+	if s.r.flavor == TiDB && (n.Distinct || s.prepared || s.points(n, around)) || s.session.Once || s.session.LockingReads || s.session.Cut && several || noRows(n) || n.LockInfo != nil || at < 0 || !placesFit(n, around) || !s.readsAll(n, all, around, grouped) {
 		return false
 	}
 	q := n

@@ -15,18 +15,16 @@ import (
 
 // Kinds of authentication requests (manual, 55.7, AuthenticationXXX).
 const (
-	authOk           = 0
-	authGSS          = 7
-	authGSSContinue  = 8
-	authSSPI         = 9
-	authSASL         = 10
-	authSASLFinal    = 12
-	mechanismPlain   = "SCRAM-SHA-256"
-	mechanismPlus    = "SCRAM-SHA-256-PLUS"
-	smallMessage     = 1 << 16 // what is decoded while authentication runs is at most this long
-	severityError    = "ERROR"
-	invalidMessage   = "08P01"
-	connectionBroken = "08006"
+	authOk          = 0
+	authGSS         = 7
+	authGSSContinue = 8
+	authSSPI        = 9
+	authSASL        = 10
+	authSASLFinal   = 12
+	mechanismPlain  = "SCRAM-SHA-256"
+	mechanismPlus   = "SCRAM-SHA-256-PLUS"
+	smallMessage    = 1 << 16 // what is decoded while authentication runs is at most this long
+	severityError   = "ERROR"
 )
 
 // authenticate relays the startup message and the authentication until the first ReadyForQuery was relayed. It returns
@@ -158,7 +156,6 @@ func (a *authentication) reply(code uint32) error {
 	a.AwaitsClient(true)
 	f, err := a.fromClient.header(maxAuth)
 	if errors.Is(err, errLength) {
-		a.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
 		return fmt.Errorf("read authentication message: %w", err)
 	}
 	if err != nil {

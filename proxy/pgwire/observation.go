@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgproto3/v2"
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/history"
@@ -135,7 +134,7 @@ func gone(err error) bool {
 	return errors.As(err, &e) && e.side == client && e.err == io.EOF
 }
 
-// finish sends the client the reason why the session ended, if there is one and a place to put it. leaving says that it ended because the
+// finish sends the client the reason why the session ended, if there is one of ours and a place to put it (see passing.finish). leaving says that it ended because the
 // process does.
 func (o *observation) finish(leaving bool, fromClient, fromServer error) error {
 	var e *sideError
@@ -150,7 +149,6 @@ func (o *observation) finish(leaving bool, fromClient, fromServer error) error {
 		o.fatal(shuttingDown())
 		return nil
 	case errors.Is(fromClient, errLength):
-		o.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
 		return fromClient
 	case errors.As(fromClient, &e) && e.side == client && !errors.Is(e, os.ErrDeadlineExceeded):
 		return nil // it is gone, however
@@ -158,7 +156,6 @@ func (o *observation) finish(leaving bool, fromClient, fromServer error) error {
 		return nil
 	case errors.As(fromServer, &e) && e.side == server:
 		if !o.answers.explained {
-			o.fatal(o.lost(fromServer))
 			return fromServer
 		}
 		return nil

@@ -4,12 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgproto3/v2"
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/proxy"
@@ -33,10 +31,7 @@ type passing struct {
 	idle        bool       // the last ReadyForQuery said that no transaction is open
 	draining    bool
 	gone        bool // the client's connection is broken
-	terminated  bool // the client sent Terminate
 	leaving     bool // nothing more goes to the server
-	clientLeft  bool // its stream ended
-	serverLeft  bool
 
 	changes *rewrite.Changes // of the schema, which observed sessions rely on; nil: there are none
 	changed bool             // this session has changed the schema in a transaction that is still open
@@ -62,10 +57,8 @@ func (s *session) pass() error {
 
 // relayed ends a session that a relay has served.
 func (p *passing) relayed(end relay.End) (err error) {
-	p.clientLeft = end.HalfClosed
 	switch end.Cause {
 	case relay.ServerEnded:
-		p.serverLeft = true
 		if end.Err != nil {
 			err = &sideError{server, "read from", end.Err}
 		}
@@ -101,17 +94,12 @@ func (p *passing) copy(fromClient, fromServer []byte) error {
 		err := proxy.Catch(func() error { return p.forward(fromClient) })
 		p.mu.Lock()
 		p.gone = err != nil
-		p.clientLeft = !p.serverLeft
 		p.mu.Unlock()
 		return p.clientEnded(err)
 	})
 	g.Go(func() error {
 		defer close(ended)
-		err := proxy.Catch(func() error { return p.backward(fromServer) })
-		p.mu.Lock()
-		p.serverLeft = true
-		p.mu.Unlock()
-		return p.serverEnded(err)
+		return p.serverEnded(proxy.Catch(func() error { return p.backward(fromServer) }))
 	})
 	g.Go(func() error {
 		select {
@@ -127,20 +115,16 @@ func (p *passing) copy(fromClient, fromServer []byte) error {
 	return p.finish(g.Wait())
 }
 
-// finish sends the client the reason why the session ended, if there is one and a place to put it.
+// finish sends the client the reason why the session ended, if there is one of ours and a place to put it. A server that ends a connection, or gets a message of
+// a wrong length, says nothing either.
 func (p *passing) finish(err error) error {
-	left := p.serverLeft && !p.terminated && !p.clientLeft && !p.leaving && p.answers.last != 'E' // after an error the server has said why
 	var defect *proxy.PanicError
 	switch {
 	case !p.answers.between():
 	case errors.As(err, &defect):
 		p.fatal(brokenHere(defect))
-	case errors.Is(err, errLength):
-		p.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
 	case p.leaving && (p.draining || p.ctx.Err() != nil): // ctx may end before Draining is noticed
 		p.fatal(shuttingDown())
-	case left:
-		p.fatal(p.lost(&sideError{server, "read from", io.EOF}))
 	}
 	return err
 }
@@ -180,8 +164,6 @@ func (p *passing) sending(b []byte) (bool, error) {
 			p.open = false
 		case 'P', 'B', 'D', 'E', 'C':
 			p.open = true
-		case 'X':
-			p.terminated = true
 		}
 	})
 	if p.requests.lost {
@@ -299,7 +281,6 @@ type walker struct {
 	have int
 	rest int  // bytes of the present message that are still to come
 	lost bool // a length made no sense
-	last byte // kind of the present message
 }
 
 // between reports whether the stream stands between two messages.
@@ -329,7 +310,7 @@ func (w *walker) walk(b []byte, see func(kind byte, body []byte)) {
 		case size > 4 && len(b) == 0:
 			return
 		}
-		w.rest, w.have, w.last = int(size)-4, 0, w.head[0]
-		see(w.last, b[:min(w.rest, len(b))])
+		w.rest, w.have = int(size)-4, 0
+		see(w.head[0], b[:min(w.rest, len(b))])
 	}
 }

@@ -17,12 +17,12 @@ import (
 // pair is a Pair in a loop. From add on it belongs to the loop's goroutine, until done is closed.
 type pair struct {
 	Pair
-	client, server       end
-	toServer, toClient   direction
-	draining, halfClosed bool
-	over                 bool
-	ending               End
-	done                 chan struct{}
+	client, server     end
+	toServer, toClient direction
+	draining           bool
+	over               bool
+	ending             End
+	done               chan struct{}
 }
 
 // end is one of the two sockets.
@@ -94,7 +94,6 @@ func (p *pair) drop() {
 func (p *pair) end() End {
 	_ = unix.Close(p.server.fd)
 	e := p.ending
-	e.HalfClosed = p.halfClosed
 	e.Unsent = p.toClient.unsent
 	f := os.NewFile(uintptr(p.client.fd), "client")
 	if c, err := net.FileConn(f); err == nil { // else there are no descriptors
@@ -165,7 +164,7 @@ func (l *loop) read(d *direction) {
 	case errno != 0:
 		l.finish(d.from.pair, End{Cause: ClientBroke, Err: failed("read", errno)})
 	default:
-		d.from.pair.halfClosed, d.from.ended = true, true
+		d.from.ended = true
 		_ = unix.Shutdown(d.to.fd, unix.SHUT_WR) // an error shows when the server is read
 	}
 }

@@ -57,8 +57,6 @@ type End struct {
 	Err   error
 	// Writing says that Err is an error of writing.
 	Writing bool
-	// HalfClosed says that the client had ended its sending half before.
-	HalfClosed bool
 	// Client is the client's connection, for last words. The caller closes it. It is nil if there is none any more.
 	Client net.Conn
 	// Unsent is what the server has sent and the client has not taken.

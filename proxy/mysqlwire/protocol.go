@@ -162,8 +162,8 @@ func errorUnreachable(why string) *history.ServerError {
 	return &history.ServerError{Code: "1429", SQLState: "HY000", Message: "Can't connect to the server (wirecheck: " + why + ")"}
 }
 
-func errorOrder(why string) *history.ServerError {
-	return &history.ServerError{Code: utoa(mysql.ER_NET_PACKETS_OUT_OF_ORDER), SQLState: "08S01", Message: "Got packets out of order (wirecheck: " + why + ")"}
+func errorOrder() *history.ServerError {
+	return &history.ServerError{Code: utoa(mysql.ER_NET_PACKETS_OUT_OF_ORDER), SQLState: "08S01", Message: "Got packets out of order"}
 }
 
 // errorMalformed is ER_MALFORMED_PACKET.

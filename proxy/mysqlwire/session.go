@@ -140,15 +140,15 @@ func (s *session) fail(seq byte, e *history.ServerError, err error) error {
 	return err
 }
 
-// badClient ends a session whose client breaks the protocol, and sends the client the reason. It sends nothing to a client
+// badClient ends a session whose client breaks the protocol, and sends the client what the server would, with the number that was wanted. It sends nothing to a client
 // that merely left.
 func (s *session) badClient(err error, reading string) error {
 	var order errSequence
 	switch {
 	case errors.As(err, &order):
-		return s.fail(order.got+1, errorOrder(err.Error()), fmt.Errorf("read the client's %s: %w", reading, err))
+		return s.fail(order.want, errorOrder(), fmt.Errorf("read the client's %s: %w", reading, err))
 	case errors.Is(err, errTooLong), errors.Is(err, errMalformed):
-		return s.fail(1, errorOrder(err.Error()), fmt.Errorf("read the client's %s: %w", reading, err))
+		return s.fail(1, errorOrder(), fmt.Errorf("read the client's %s: %w", reading, err))
 	}
 	return err
 }

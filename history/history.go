@@ -136,7 +136,7 @@ type Event struct {
 	Coverage Coverage `json:"coverage,omitempty"`
 	Why      string   `json:"why,omitempty"` // why Coverage is not exact, or the session is not observed any more
 	// CurrentRead says that every column this UPDATE assigned is computed by the server from the row's current version
-	// (SET v = v + 1), so that the statement read what it replaced, under its lock.
+	// (SET v = v + 1), so that the statement read what it replaced, under its lock; but for columns that get its time (RoleTime).
 	CurrentRead bool `json:"current_read,omitempty"`
 	// Predicate says that the statement chose its rows by a condition other than equality with a whole unique key, so
 	// that rows it did not match matter too (predicate dependencies, Adya 1999, section 4.4.1).
@@ -158,7 +158,7 @@ type Event struct {
 	Params string `json:"params,omitempty"`
 	// Tags are what the application said of the statement, for people: "route=/buy".
 	Tags []string `json:"tags,omitempty"`
-	// Operands are the columns that an UPDATE assigns and compares. They are recorded once requests are known.
+	// Operands are the columns that an UPDATE assigns and compares. They are recorded once requests are known, and where a column gets the time.
 	Operands []Operand `json:"operands,omitempty"`
 	// Derived says which of the values that it assigned come from values that the same request had read.
 	Derived []Derived `json:"derived,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/history"
 	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
@@ -13,6 +14,8 @@ import (
 // An UPDATE makes a new version of the whole row, but it takes over the columns that it does not assign. Two UPDATEs of one row commute if neither
 // assigns a column that the other one assigns or names: then no serial order must keep theirs, and no update is lost between them. So there is no
 // ww edge between such two. Each is then ordered with the nearest versions with which it does not commute, before and behind.
+//
+// A column that gets the time of each UPDATE, as updated_at does, counts as not assigned (history.RoleTime).
 //
 // An upsert that found the row is one, too. What is not plainly an UPDATE of known columns (a new row, a DELETE, a statement that was not captured)
 // commutes with nothing. What a trigger
@@ -61,17 +64,26 @@ func (x *texts) of(t *txn, i int32) *uses {
 		return nil
 	}
 	u, known := (*x)[s.sql]
-	if known {
-		return u
-	}
-	u = usesOf(s.sql, lex.Of(t.product().Dialect))
-	if len(s.sql) <= maxTexts {
-		if *x == nil || len(*x) >= maxUses {
-			*x = texts{}
+	if !known {
+		u = usesOf(s.sql, lex.Of(t.product().Dialect))
+		if len(s.sql) <= maxTexts {
+			if *x == nil || len(*x) >= maxUses {
+				*x = texts{}
+			}
+			(*x)[s.sql] = u
 		}
-		(*x)[s.sql] = u
+	}
+	if u != nil && s.columns != nil && timed(s.columns.operands) {
+		u = &uses{slices.DeleteFunc(slices.Clone(u.assigned), func(name string) bool {
+			return slices.ContainsFunc(s.columns.operands, func(o history.Operand) bool { return o.Column == name && o.Role == history.RoleTime })
+		}), u.named}
 	}
 	return u
+}
+
+// timed reports whether a column gets the time of its statement: then the statement assigns others, too, and nobody misses the time that it had before.
+func timed(list []history.Operand) bool {
+	return slices.ContainsFunc(list, func(o history.Operand) bool { return o.Role == history.RoleTime })
 }
 
 // usesOf reads the columns from the text of a statement: an UPDATE, or what an INSERT does with a row that is there already.
@@ -95,7 +107,7 @@ func usesOf(sql string, d lex.Dialect) *uses {
 	_, list := flow.Update(sql, d, nil)
 	u, ended, answered := &uses{}, false, false
 	for _, o := range list {
-		if o.Role.Assigns() {
+		if o.Role.Assigns() && o.Role != history.RoleTime {
 			u.assigned = append(u.assigned, o.Column)
 		}
 	}

@@ -51,6 +51,11 @@ func TestColumns(t *testing.T) {
 		{"a match of the same column", own + "t2 r x@0 -- SELECT a FROM t\nt1 inc x 0>1 -- UPDATE t SET a = a + 1\nt2 match x@1 -- UPDATE t SET a = 1\n" + ends, lost},
 		{"a level that protects rows", strings.ReplaceAll(own, "read committed", "repeatable read") + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, "violation: G-single  [1 2]"},
 		{"one level that protects rows", strings.Replace(own, "read committed", "repeatable read", 1) + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 2\n" + ends, ""},
+		{"each its own, and the time", own + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set b=2 time at=2 -- UPDATE t SET b = 2, at = '2'\n" + ends, ""},
+		{"each its own, and a date", own + "t1 w x 0>1 set a=1 set at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set b=2 set at=2 -- UPDATE t SET b = 2, at = '2'\n" + ends, lost},
+		{"each its own, and the server's time", own + "t1 w x 0>1 -- UPDATE t SET a = 1, at = now()\nt2 w x 1>2 -- UPDATE t SET b = 2, at = now()\n" + ends, ""},
+		{"the same, and the time", own + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set a=2 time at=2 -- UPDATE t SET a = 2, at = '2'\n" + ends, lost},
+		{"both read all, each its own, and the time", star + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set b=2 time at=2 -- UPDATE t SET b = 2, at = '2'\n" + ends, "G2-item write skew [1 2]"},
 		{"dirty writes of different columns", two + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 1\nt2 w y 0>1 -- UPDATE t SET a = 1\nt1 w y 1>2 -- UPDATE t SET b = 1\n" + ends, "violation: G0 dirty write [1 2]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

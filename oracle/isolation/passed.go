@@ -85,7 +85,7 @@ const (
 // assigns notes the columns that a statement assigns in a table.
 func assigns(c *Checker, tb *table, t *txn, e *history.Event) {
 	a := &tb.assigned
-	if a.commutes || e.Verb != "update" && e.Verb != "insert" || e.Error != nil || len(e.SQL) >= maxText {
+	if a.commutes = a.commutes || timed(e.Operands); a.commutes || e.Verb != "update" && e.Verb != "insert" || e.Error != nil || len(e.SQL) >= maxText {
 		return
 	}
 	for i, sql := range a.texts {

@@ -40,7 +40,8 @@ import (
 // An INSERT that passed over a row which was in the way found the one for which P holds, though it does not name it.
 //
 // A plain read is superseded, as an item read is, if T later locked the row; and if T later met a row in the way of an INSERT
-// (a duplicate key): that showed it what was current. So does a later locking read of the table of which the rows are not known.
+// (a duplicate key): that showed it what was current. So does an upsert that met the row and lost nothing of it, and a later locking read of the table of
+// which the rows are not known.
 
 // predicate is a predicate read of a transaction.
 type predicate struct {
@@ -337,7 +338,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return unsettled
 	case visible && changed:
 		return edgeWR
-	case hidden && !p.superseded(ch):
+	case hidden && !p.superseded(c, ch):
 		return edgeRW
 	case !visible && !hidden:
 		return unsettled
@@ -408,7 +409,7 @@ func (p *predicate) wrote(ch *change) bool {
 }
 
 // superseded reports whether the transaction later saw the current state of the changed row, see above.
-func (p *predicate) superseded(ch *change) bool {
+func (p *predicate) superseded(c *Checker, ch *change) bool {
 	t := p.t
 	if slices.ContainsFunc(p.relocked, func(q *predicate) bool { return ch.t.sent <= q.to }) {
 		return true
@@ -427,16 +428,26 @@ func (p *predicate) superseded(ch *change) bool {
 			continue
 		}
 		same := a.node == ch.v || a.node.row != nil && a.node.row == ch.v.row
-		if same && (a.op == opLock || t.stmts[a.stmt].current && (a.op == opUpdate || a.op == opMatch)) {
+		if same && (a.op == opLock || t.stmts[a.stmt].current && (a.op == opUpdate || a.op == opMatch) || t.upserted(c, a, ch)) {
 			return true
 		}
 	}
 	for i := p.stmt + 1; int(i) < len(t.stmts); i++ {
-		if s := &t.stmts[i]; s.duplicate || s.verb == "insert" && !s.failed && s.coverage == history.CoverageExact && !wrote[i] {
+		if s := &t.stmts[i]; s.duplicate || s.verb == "insert" && !s.failed && s.coverage != history.CoverageOpaque && !wrote[i] {
 			return true
 		}
 	}
 	return false
+}
+
+// upserted reports whether access a of t is of an INSERT that met the changed row and lost nothing of the change: it left the row alone, or gave the columns
+// that it assigned the values that they had since the change.
+func (t *txn) upserted(c *Checker, a *access, ch *change) bool {
+	if t.stmts[a.stmt].verb != "insert" || a.op == opInsert {
+		return false
+	}
+	u, same := c.texts.of(t, a.stmt), ch.now.same(a.node.image)
+	return a.op == opMatch || a.op == opUpdate && u != nil && !slices.ContainsFunc(u.assigned, func(name string) bool { return !slices.Contains(same, name) })
 }
 
 // forget drops the predicate reads and the changes of forgotten transactions.

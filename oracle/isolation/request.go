@@ -124,7 +124,7 @@ func (q *requests) leave(t *txn) {
 
 // columnsOf keeps what the event says of columns; nil if that is nothing.
 func (q *requests) columnsOf(t *txn, stmt int32, e *history.Event) *columns {
-	if len(e.Operands) == 0 || e.Error != nil || q.c.opts.Transactions {
+	if len(e.Operands) == 0 || e.Error != nil || q.c.opts.Transactions && !timed(e.Operands) {
 		return nil
 	}
 	k := &columns{operands: slices.Clone(e.Operands), derived: slices.Clone(e.Derived)}

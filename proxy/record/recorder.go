@@ -38,7 +38,7 @@ type Recorder struct {
 	messages atomic.Int64
 	lanes    *Lanes
 
-	// Now is the wall clock, for people; nil: events carry no times. It is set before sessions begin.
+	// Now is the wall clock, for people, and to know columns that get the time; nil: events carry no times. It is set before sessions begin.
 	Now func() time.Time
 	// Requests tells requests apart; nil: they are not. It is set before sessions begin.
 	Requests *Requests

@@ -105,13 +105,21 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 	} else if t.pauses.gap > 0 {
 		o.request = t.untagged(tk)
 	}
+	several := tk.plan.Verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
 	assigns, shows := tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
 	var values []flow.Param
-	if params != nil && (assigns || shows) {
+	if params != nil && (assigns || shows || several) {
 		values = params()
 	}
-	if assigns {
+	now := t.rec.now()
+	several = several && (flow.MayTime(tk.plan.Text, now) || slices.ContainsFunc(values, func(p flow.Param) bool { return flow.MayTime(p.Text, now) }))
+	if assigns || several {
 		o.table, o.operands = flow.Update(tk.plan.Text, t.dialect, values)
+	}
+	if several {
+		if flow.Times(o.operands, now); !assigns && !slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleTime }) {
+			o.operands = nil
+		}
 	}
 	if shows {
 		o.params = paramsImage(values)
@@ -214,6 +222,13 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	}
 	ev.Request, ev.Tags, ev.Params = o.request, o.tags, o.params
 	ev.Operands = o.operands
+	var own []string // the columns that an UPDATE computes from their own values
+	if slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleComputed }) {
+		own = flow.Relative(r.ticket.plan.Text, t.dialect)
+	}
+	ev.CurrentRead = ev.CurrentRead || len(own) > 0 && !slices.ContainsFunc(o.operands, func(o history.Operand) bool {
+		return o.Role.Assigns() && o.Role != history.RoleTime && !slices.Contains(own, o.Column)
+	})
 	if o.request == "" {
 		return
 	}
@@ -226,10 +241,6 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	case ev.Verb == "update":
 		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
 			load = t.load
-		}
-		var own []string
-		if slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleComputed }) {
-			own = flow.Relative(r.ticket.plan.Text, t.dialect)
 		}
 		ev.Derived = rs.derive(known, ev, o.table, own, load)
 	case ev.Verb == "select" && flow.Loads(r.ticket.plan.Text, t.dialect):

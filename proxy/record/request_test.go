@@ -538,6 +538,31 @@ func TestTransactionsAlone(t *testing.T) {
 	}
 }
 
+// TestTimes: an UPDATE that gives a column its own time tells that, with or without requests, and computes all others from the current row where it does.
+func TestTimes(t *testing.T) {
+	s, rec := requestSessions(t, 1, 0)
+	rec.Now = func() time.Time { return time.Date(2026, 11, 28, 10, 0, 7, 0, time.UTC) }
+	for sql, want := range map[string]string{
+		"UPDATE t SET n = n - 2, at = '2026-11-28 10:00:06.5' WHERE id = 1":      "true time",
+		"UPDATE t SET n = n - 2, at = now(), b = '2026-11-28 10:00:06.5'":        "true time",
+		"UPDATE t SET n = 5, at = '2026-11-28 10:00:06.5' WHERE id = 1":          "false time",
+		"UPDATE t SET n = n - 2, at = '2026-11-28 09:12:06.5' WHERE id = 1":      "false",
+		"UPDATE t SET n = n - 2, at = '2026-11-28 10:00:06.5', b = 7":            "false time",
+		"UPDATE t SET at = '2026-11-28 10:00:06.5' WHERE id = 1 AND n IN (1, 2)": "false",
+	} {
+		ev := s[0].run(sql, "1@v2")
+		got := fmt.Sprint(ev.CurrentRead)
+		for _, o := range ev.Operands {
+			if o.Role == history.RoleTime && !strings.HasSuffix(got, "time") {
+				got += " time"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
+	}
+}
+
 // TestAskedBy: by which values a condition asks for a row.
 func TestAskedBy(t *testing.T) {
 	column := func(op string, kind condition.Kind, values ...string) condition.Condition {

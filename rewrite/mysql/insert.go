@@ -315,6 +315,11 @@ func (s *planner) onDuplicate(n *ast.InsertStmt, src *source) bool {
 		if n.IgnoreErr {
 			s.partial("INSERT IGNORE may leave rows as they were")
 		}
+		offered := false // the row that was not inserted
+		for k := i + 4; k < end; k++ {
+			offered = offered || t.Is(k, "VALUES", "VALUE", ".")
+		}
+		s.plan.CurrentRead = !offered && s.current(n.OnDuplicate, src)
 		return s.stampAssignments(n.OnDuplicate, src, t.Tokens[i+4].Start, t.Tokens[end-1].End, !n.IgnoreErr)
 	}
 	s.opaque("ON DUPLICATE KEY UPDATE is not found")

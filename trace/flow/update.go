@@ -51,6 +51,7 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 	if len(u.list) > maxOperands {
 		return "", nil, nil
 	}
+	times(u.list, func(o *history.Operand) bool { return o.Role.Assigns() && slices.Contains(u.clocks, o.Column) })
 	return u.table(set), u.list, u.own
 }
 
@@ -61,6 +62,7 @@ type update struct {
 	literals []Literal // with their columns
 	list     []history.Operand
 	own      []string // columns that are computed from their own values
+	clocks   []string // columns that get the server's time
 }
 
 // table is the name in front of SET, which is at a place, without schema and alias.
@@ -133,6 +135,9 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			o.Role = history.RoleSet
 		case own || !values:
 			o.Role = history.RoleComputed
+		}
+		if isClock(u.tokens[begin:i]) {
+			u.clocks = append(u.clocks, name)
 		}
 		if own && !ok {
 			u.own = append(u.own, name)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/history"
 	"wirecheck/product"
 	"wirecheck/statement/condition"
 	"wirecheck/trace/flow"
@@ -224,3 +225,30 @@ func (f *Finding) HideValues() {
 		}
 	}
 }
+
+// Offered are the values that an INSERT of one row gives its columns, as far as they are literals or parameters; theTime stands for the time at which it was
+// sent, in nanoseconds since 1970. takes says that, if the row is there already, the statement gives its columns nothing else. The list is nil for several rows.
+func Offered(sql, params string, at int64, p *product.Product) (values map[string]string, takes bool) {
+	var list []history.Operand
+	takes = true
+	for _, l := range flow.Literals(sql, lex.Of(p.Dialect), parameters(params)...) {
+		switch {
+		case l.Clause != "values":
+			takes = false
+		case l.Column == "", slices.ContainsFunc(list, func(o history.Operand) bool { return o.Column == l.Column }):
+			return nil, false
+		default:
+			list = append(list, history.Operand{Column: l.Column, Role: history.RoleSet, Value: l.Value})
+		}
+	}
+	flow.Times(list, at)
+	values = map[string]string{}
+	for _, o := range list {
+		if values[o.Column] = o.Value; o.Role == history.RoleTime {
+			values[o.Column] = theTime
+		}
+	}
+	return values, takes
+}
+
+const theTime = "\x00time"

@@ -58,7 +58,7 @@ type Coverage struct {
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
 	Unjudged int    `json:"unjudged,omitempty"`
-	// Requests counts the requests of the application that were told apart, and Possible those anomalies between them that are not reported, since it is not certain
+	// Requests counts the requests of the application that were told apart, and Possible those anomalies between and within them that are not reported, since it is not certain
 	// that what was written depends on what was read. Apart counts the rows that a session read outside of a transaction and
 	// wrote later, where no request was known, and those that it made after it had asked for them and found none.
 	Requests int `json:"requests,omitempty"`
@@ -155,7 +155,7 @@ func (v Coverage) String() string {
 		lines = append(lines, v.far())
 	}
 	say(v.Requests, "request", " judged")
-	say(v.Possible, "possible finding", " between requests, which --possible shows")
+	say(v.Possible, "possible finding", ", which --possible shows")
 	say(v.Apart, "row", " read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap")
 	if v.Broken != "" {
 		lines = append(lines, fmt.Sprintf("JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event")))

@@ -8,6 +8,7 @@ type entry struct {
 	trust    bool     // its reads see committed versions only
 	revealed []*version
 	limbo    []*txn
+	checks   []staleCheck
 }
 
 // record finds or makes the record of a version's row.
@@ -108,6 +109,9 @@ func (n *entry) write(i int) {
 		v.mark, v.rec = n.c.mark, by.recIndex()
 	}
 	if st.current && a.op == opUpdate {
+		if read := rec.plain - 1; read >= 0 && (p == nil || t.accesses[read].node != p) {
+			n.checks = append(n.checks, staleCheck{int(read), i})
+		}
 		supersede(t, rec)
 		if p != nil && p.writer != t && !t.partial {
 			p.readers = append(p.readers, reader{t, int32(i)})

@@ -33,7 +33,7 @@ func (c *Checker) install(t *txn) {
 	if c.levels != nil && !c.told {
 		c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to, Own: own(t)})
 	}
-	revealed, limbo := c.register(t, from)
+	revealed, limbo, checks := c.register(t, from)
 	if c.levels != nil && len(t.writes) > 0 {
 		c.levels.Wrote(t.id)
 	}
@@ -54,6 +54,7 @@ func (c *Checker) install(t *txn) {
 	}
 	changes := t.predicates(c, from)
 	c.requests.judgeWrites(t, from)
+	judgeChecks(c, t, checks)
 	c.spare.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)
@@ -73,7 +74,7 @@ func (c *Checker) install(t *txn) {
 
 // register enters t's accesses from number first on. It returns versions whose writers this made known and transactions of unknown outcome
 // that must have committed.
-func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn) {
+func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn, checks []staleCheck) {
 	c.mark++
 	n := entry{c: c, t: t, recs: c.recs[:0], trust: t.level != "" && t.level != product.ReadUncommitted}
 	defer func() {
@@ -90,7 +91,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			n.read(i)
 		}
 	}
-	return n.revealed, n.limbo
+	return n.revealed, n.limbo, n.checks
 }
 
 // firstReaders is for how many readers of a version there is room from the first one on.
@@ -479,7 +480,8 @@ func currentLater(r reader, v *version) bool {
 }
 
 // refused reports whether a later UPDATE or DELETE of the reader named the row by its key, was to change it as it was before n, and left it alone since n: its
-// WHERE had the old value (WHERE id = 1 AND version = 7). That showed the transaction that its read was out of date, as a locking read does.
+// WHERE had the old value (WHERE id = 1 AND version = 7), or may have had it, where the images do not tell. That showed the transaction that its read was out
+// of date, as a locking read does.
 func (r reader) refused(v, n *version) bool {
 	if r.access().op != opRead {
 		return false
@@ -489,10 +491,10 @@ func (r reader) refused(v, n *version) bool {
 			continue
 		}
 		for _, ch := range p.table.changes {
-			if !ch.of(n) || ch.t.gone || ch.was.matches(&p.where) != condition.True || ch.now.matches(&p.where) != condition.False {
+			if !ch.of(n) || ch.t.gone || ch.was.matches(&p.where) == condition.False || ch.now.matches(&p.where) == condition.True {
 				continue
 			}
-			if found, _ := p.found(ch); !found && (ch.prev == v || committedBefore(ch.t, p)) {
+			if found, _ := p.found(ch); !found && (ch.prev == v || ch.v == v.nextInstalled() || committedBefore(ch.t, p)) {
 				return true
 			}
 		}

@@ -79,7 +79,7 @@ type Options struct {
 	MaxPlaces int
 	// Transactions says that transactions alone are judged, not requests.
 	Transactions bool
-	// Possible also reports what may be an anomaly between requests (kind unknown).
+	// Possible also reports what may be an anomaly between requests, or a stale check of a transaction (kind unknown).
 	Possible bool
 	// Whole says that the history has all that is written in the tables: nobody writes past the proxy, and all sessions are observed.
 	Whole bool

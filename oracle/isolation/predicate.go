@@ -428,7 +428,7 @@ func (p *predicate) superseded(c *Checker, ch *change) bool {
 			continue
 		}
 		same := a.node == ch.v || a.node.row != nil && a.node.row == ch.v.row
-		if same && (a.op == opLock || t.stmts[a.stmt].current && (a.op == opUpdate || a.op == opMatch) || t.upserted(c, a, ch)) {
+		if same && (a.op == opLock || t.stmts[a.stmt].current && (a.op == opUpdate || a.op == opMatch) || upserted(c, t, a, ch)) {
 			return true
 		}
 	}
@@ -441,13 +441,37 @@ func (p *predicate) superseded(c *Checker, ch *change) bool {
 }
 
 // upserted reports whether access a of t is of an INSERT that met the changed row and lost nothing of the change: it left the row alone, or gave the columns
-// that it assigned the values that they had since the change.
-func (t *txn) upserted(c *Checker, a *access, ch *change) bool {
-	if t.stmts[a.stmt].verb != "insert" || a.op == opInsert {
+// that it assigned the values that they had since the change, by the images or since both offered the same.
+func upserted(c *Checker, t *txn, a *access, ch *change) bool {
+	if t.stmts[a.stmt].verb != "insert" || a.op != opUpdate {
+		return a.op == opMatch && t.stmts[a.stmt].verb == "insert"
+	}
+	u := c.texts.of(t, a.stmt)
+	if u == nil {
 		return false
 	}
-	u, same := c.texts.of(t, a.stmt), ch.now.same(a.node.image)
-	return a.op == opMatch || a.op == opUpdate && u != nil && !slices.ContainsFunc(u.assigned, func(name string) bool { return !slices.Contains(same, name) })
+	same := ch.now.same(a.node.image)
+	mine, takes := offered(t, a.stmt)
+	his, _ := offered(ch.t, ch.stmt)
+	takes = takes && ch.born && ch.first == ch.stmt
+	return !slices.ContainsFunc(u.assigned, func(name string) bool {
+		v, known := mine[name]
+		w, also := his[name]
+		return !slices.Contains(same, name) && !(takes && known && also && v == w)
+	})
+}
+
+// offered are the values of the row that statement i offered, see oracle.Offered.
+func offered(t *txn, i int32) (map[string]string, bool) {
+	s := &t.stmts[i]
+	if s.verb != "insert" || s.shown == nil && strings.ContainsAny(s.sql, "$?") {
+		return nil, false
+	}
+	params := ""
+	if s.shown != nil {
+		params = s.shown.params
+	}
+	return oracle.Offered(s.sql, params, s.at, t.product())
 }
 
 // forget drops the predicate reads and the changes of forgotten transactions.

@@ -38,8 +38,12 @@ func TestPredicateAnomalies(t *testing.T) {
 
 		{"an upsert met the row and kept it", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 w booking.b 1>2 image "room 1" was "room 1" -- INSERT INTO booking VALUES (1) ON CONFLICT (id) DO UPDATE SET room = excluded.room` + "\nt1 commit", ""},
 		{"an upsert met the row and changed it", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 w booking.b 1>2 image "room 1" was "room 1" -- INSERT INTO booking VALUES (1) ON CONFLICT (id) DO UPDATE SET room = excluded.room, guest = 'x'` + "\nt1 commit", "G-single phantom [1 2]"},
+		{"an upsert met the row and offered the same", two + `t1 ` + free + `; ` + "\n" + `t2 i booking.b >1 image "room 1" -- INSERT INTO booking (room, guest, n) VALUES (1, 'x', 3)` + "\nt2 commit; " + `t1 w booking.b 1>2 -- INSERT INTO booking (room, guest, n) VALUES (1, 'x', 4) ON CONFLICT (id) DO UPDATE SET room = excluded.room, guest = excluded.guest` + "\nt1 commit", ""},
+		{"an upsert met the row and offered another value", two + `t1 ` + free + `; ` + "\n" + `t2 i booking.b >1 image "room 1" -- INSERT INTO booking (room, guest, n) VALUES (1, 'x', 3)` + "\nt2 commit; " + `t1 w booking.b 1>2 -- INSERT INTO booking (room, guest, n) VALUES (1, 'y', 4) ON CONFLICT (id) DO UPDATE SET room = excluded.room, guest = excluded.guest` + "\nt1 commit", "G-single phantom [1 2]"},
+		{"an upsert met the row and offered the same, and assigned another value", two + `t1 ` + free + `; ` + "\n" + `t2 i booking.b >1 image "room 1" -- INSERT INTO booking (room, guest, n) VALUES (1, 'x', 3)` + "\nt2 commit; " + `t1 w booking.b 1>2 -- INSERT INTO booking (room, guest, n) VALUES (1, 'x', 3) ON CONFLICT (id) DO UPDATE SET room = excluded.room, guest = 'z'` + "\nt1 commit", "G-single phantom [1 2]"},
 		{"an upsert met the row and had nothing to change", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 match booking.b@1 -- INSERT INTO booking VALUES (1) ON DUPLICATE KEY UPDATE guest = 'x'` + "\nt1 commit", ""},
 		{"an INSERT passed over a row, it is not told which", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 approximate -- INSERT INTO booking VALUES (1) ON CONFLICT DO NOTHING` + "\nt1 r booking.b@1; t1 commit", ""},
+		{"an INSERT that reads the row elsewhere", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 r booking.b@1 , i booking.c >1 -- INSERT INTO booking SELECT * FROM booking` + "\nt1 commit", "G-single phantom [1 2]"},
 		{"an INSERT of which nothing was seen", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; ` + "\n" + `t1 opaque -- INSERT INTO booking VALUES (1) ON CONFLICT DO NOTHING` + "\nt1 r booking.b@1; t1 commit", "G-single phantom [1 2]"},
 
 		{"phantom by insert", two + `t1 ` + free + `; t2 i booking.a >1 image "room 1"; t2 commit; t1 r booking.a@1 ` + free + `; t1 commit`, "G-single phantom [1 2]"},
@@ -456,6 +460,8 @@ func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"refused", read + taken + claim + end, ""},
 		{"refused, and read again", read + taken + claim + "; t1 r seat.1@1; t1 w seat.1 1>2" + end, ""},
+		{"refused, and no image was asked for yet", read + strings.Replace(taken, ` image "id 1 holder u" was "id 1 holder null"`, "", 1) + claim + "; t1 r seat.1@1; t1 w seat.1 1>2" + end, ""},
+		{"refused, though the condition holds", read + strings.Replace(taken, "holder u", "holder null", 1) + claim + "; t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},
 		{"refused without the key", read + taken + strings.Replace(claim, "(and (= number id 1) (null holder))", "(null holder)", 1) + end, "G-single non-repeatable read [1 2]"},
 		{"asked, and not written", read + taken + strings.Replace(claim, "UPDATE", "SELECT", 1) + end, "G-single non-repeatable read [1 2]"},
 		{"read behind the refusal", two + claim + "; t1 r seat.1@0; " + taken + "t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},

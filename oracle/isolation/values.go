@@ -5,7 +5,7 @@ import (
 	"wirecheck/oracle"
 )
 
-// shown are values of a statement that findings show. No verdict depends on them.
+// shown are values of a statement that findings show. No verdict depends on them, but that a row which two INSERTs offered is the same.
 type shown struct {
 	params string
 	reads  []string  // of the statement's first accesses that are kept, in order

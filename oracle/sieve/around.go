@@ -92,9 +92,7 @@ func (r *around) look(t *running) {
 		switch {
 		case a.op == history.OpLock, a.op == history.OpMatch && current:
 			r.current[row] = a.key != 0 && !slices.Contains(t.tokens, a.token)
-		case a.op == history.OpUpdate && current:
-			r.current[row] = a.key != 0
-		case a.op.Writes():
+		case a.op.Writes(): // what an UPDATE that computes superseded may have been checked (package isolation, stale.go)
 			r.current[row] = false
 		case a.op != history.OpMatch && !r.later[i] && r.current[row]:
 			r.of[i] |= fDropped

@@ -231,6 +231,9 @@ func (x *exact) register(from, behind int) {
 			}
 		default:
 			if f.flags&fCurrent != 0 {
+				if slices.ContainsFunc(x.plain, func(p int32) bool { return x.places[w.of[p]]+1 < x.places[w.of[i]] }) {
+					x.why = "a check may be stale"
+				}
 				x.supersede()
 			}
 			x.plain = x.plain[:0]

@@ -2,7 +2,6 @@ package mysqlwire
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
@@ -38,20 +37,19 @@ func bound(p *rewrite.Plan, r request) *rewrite.Plan {
 const maxParameter = 4096
 
 // means reports whether a parameter of a type of the protocol certainly compares with a column by its text: the servers convert a text
-// that is compared with a number, and a number that is compared with a text, by rules of their own.
+// that is compared with a number, and a number that is compared with a text, by rules of their own; whole numbers compare alike.
 func means(typ byte, text string, kind condition.Kind) bool {
 	switch typ {
 	case mysql.MYSQL_TYPE_TINY, mysql.MYSQL_TYPE_SHORT, mysql.MYSQL_TYPE_LONG, mysql.MYSQL_TYPE_INT24, mysql.MYSQL_TYPE_LONGLONG, mysql.MYSQL_TYPE_NEWDECIMAL:
 		return kind == condition.Number
 	case mysql.MYSQL_TYPE_DOUBLE: // as JavaScript has numbers; whole ones compare exactly
-		_, err := strconv.ParseInt(text, 10, 64)
-		return kind == condition.Number && err == nil && len(text) <= 15
+		return kind == condition.Number && condition.Whole(text)
 	case mysql.MYSQL_TYPE_DATE:
 		return kind == condition.Date
 	case mysql.MYSQL_TYPE_DATETIME, mysql.MYSQL_TYPE_TIMESTAMP:
 		return kind == condition.Timestamp
 	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR:
-		return kind != condition.Number && len(text) <= maxParameter
+		return (kind != condition.Number || condition.Whole(text)) && len(text) <= maxParameter // as PHP sends all that it is given
 	}
 	return false
 }

@@ -89,7 +89,8 @@ func (c conditionMaker) leaf() string {
 	case 8:
 		return c.pick("i", "t", "d", "l") + c.pick(" IS NULL", " IS NOT NULL")
 	}
-	return c.pick("i % 2 = 1", "i % 3 <> 0", "i % 2 = -1", "i IN (0, 7)", "i NOT IN (1, NULL)", "j BETWEEN 1 AND 5", "m BETWEEN 0 AND 1.5", "j NOT BETWEEN 1 AND 5", "i", "1 = 1", "1 = 0", "i = '7'", "t = 0", "d = 20260101")
+	return c.pick("i % 2 = 1", "i % 3 <> 0", "i % 2 = -1", "i IN (0, 7)", "i NOT IN (1, NULL)", "j BETWEEN 1 AND 5", "m BETWEEN 0 AND 1.5", "j NOT BETWEEN 1 AND 5", "i", "1 = 1", "1 = 0", "i = '7'", "t = 0", "d = 20260101",
+		"i "+op+" '7'", "i = '07'", "i = '7 '", "i = '7.0'", "i = '-1'", "i = '1e0'", "i IN ('0', '7')", "i NOT IN ('1', 7)", "j BETWEEN '1' AND '5'", "m "+op+" '1'", "m BETWEEN '0' AND 2", "i LIKE '7'", "i % '2' = '1'", "NOT i = '7'", "i <=> '7'")
 }
 
 // text is a text that is computed.

@@ -523,7 +523,7 @@ func (a *asker) column(n ast.ExprNode) (string, *rewrite.Attribute) {
 }
 
 // value gives a literal or a parameter in the form of condition.Open; nil if it is something else, or of another kind than what it
-// is compared with: the servers convert those by rules of their own ('1abc' = 1).
+// is compared with: the servers convert those by rules of their own ('1abc' = 1). A whole number may be a text, as PHP sends it.
 func (a *asker) value(n ast.ExprNode, kind condition.Kind) condition.Value {
 	n = unwrapped(n)
 	sign := ""
@@ -556,7 +556,7 @@ func (a *asker) value(n ast.ExprNode, kind condition.Kind) condition.Value {
 				return text(map[bool]string{true: "=1", false: "=0"}[v])
 			}
 		case string:
-			if !number && sign == "" && known && (a.session.UTF8 || ascii(v)) {
+			if sign == "" && known && (number && condition.Whole(v) || !number && (a.session.UTF8 || ascii(v))) {
 				return text(fmt.Sprintf("@%d=%s", a.text.Tokens[token].Start, v))
 			}
 		case int64, uint64, mysqlsyntax.Written:

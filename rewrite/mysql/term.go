@@ -119,6 +119,9 @@ func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) (c con
 func (a *asker) like(e *ast.PatternLikeOrIlikeExpr) condition.Condition {
 	c, ok := a.cased("like", e.Expr, e.Pattern)
 	if !ok {
+		if a.operand(e.Expr).kind == condition.Number {
+			return condition.Unknown("LIKE of a number")
+		}
 		c = a.open("like", e.Expr, a.binary(e.Expr, e.Pattern))
 	}
 	if e.EscapeExplicit && e.Escape != 0 && len(c.Values) > 0 {

@@ -215,6 +215,13 @@ func Constant(v string) (text string, ok bool) {
 	return v[1:], v[0] == '='
 }
 
+// Whole reports whether a text is an integer that a double has, too, written as servers write it: so it compares with a number as the integer does,
+// whether a server takes it for a text, a double or an integer.
+func Whole(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && len(text) <= 15 && strconv.FormatInt(n, 10) == text
+}
+
 // Place is where the constant that a value of Open is stands in the text.
 func Place(v string) (at int, ok bool) {
 	if v[0] != '@' {

@@ -228,3 +228,12 @@ func TestArrayNull(t *testing.T) {
 		}
 	}
 }
+
+// TestWhole: which texts compare with a number as the integer does, and near misses.
+func TestWhole(t *testing.T) {
+	for text, want := range map[string]bool{"0": true, "9": true, "-12": true, "999999999999999": true, "": false, "-0": false, "+9": false, "09": false, "9.0": false, " 9": false, "9 ": false, "1e3": false, "9007199254740993": false, "x": false} {
+		if Whole(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}

@@ -31,12 +31,11 @@ var (
 )
 
 var (
-	isNull    = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
-	showing   = regexp.MustCompile(`(?i)\b(datestyle|intervalstyle|lc_monetary|bytea_output|extra_float_digits|xmloption|role|authorization|reset)\b`)
-	setting   = regexp.MustCompile(`(?i)^(set|reset|discard)\b`)
-	deferral  = regexp.MustCompile(`(?i)^set\s+constraints\b`)
-	temporary = regexp.MustCompile(`(?i)^create\s+(or\s+replace\s+)?((global|local)\s+)?temp(orary)?\s|^(create|select)\b.*\binto\s+temp`)
-	autoNull  = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
+	isNull   = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
+	showing  = regexp.MustCompile(`(?i)\b(datestyle|intervalstyle|lc_monetary|bytea_output|extra_float_digits|xmloption|role|authorization|reset)\b`)
+	setting  = regexp.MustCompile(`(?i)^(set|reset|discard)\b`)
+	deferral = regexp.MustCompile(`(?i)^set\s+constraints\b`)
+	autoNull = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
 )
 
 // reason says why a statement is not compared; empty: it is.

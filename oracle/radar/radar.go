@@ -364,7 +364,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case sql.DDL && now == answer.Open && (!c.family || c.lite):
 		c.end("a definition in a transaction: %s", sql.Text)
 		return false, nil
-	case temporary.MatchString(sql.Text):
+	case schedule.Temporary(sql):
 		c.end("a temporary table is the session's own: %s", sql.Text)
 		return false, nil
 	case sql.Control.Verb == statement.ControlLocks:

@@ -1,21 +1,28 @@
 package schedule
 
 import (
+	"regexp"
 	"slices"
 
 	"wirecheck/product"
 	"wirecheck/statement"
 )
 
+// temporary finds definitions of temporary tables.
+var temporary = regexp.MustCompile(`(?i)^create\s+(or\s+replace\s+)?((global|local)\s+)?temp(orary)?\s|^(create|select)\b.*\binto\s+temp`)
+
+// Temporary reports whether a statement makes a table that its session alone sees.
+func Temporary(st *statement.Statement) bool { return temporary.MatchString(st.Text) }
+
 // Begun gives the schedule in which the definitions that took effect before everything else are part of the setup, and those that were refused are left
-// out: nothing else can tell that they were steps.
+// out: nothing else can tell that they were steps. The setup's connection is another one than the sessions', so that temporary tables stay steps.
 func (s *Schedule) Begun() *Schedule {
 	out := *s
 	out.Steps = slices.Clone(s.Steps)
 	for i := 0; i < len(out.Steps); {
 		st := &out.Steps[i]
 		switch {
-		case !st.Statement.DDL || st.Before.InTransaction() || st.After.InTransaction() || Upkeep(s.Setup, &st.Statement):
+		case !st.Statement.DDL || st.Before.InTransaction() || st.After.InTransaction() || Upkeep(s.Setup, &st.Statement) || Temporary(&st.Statement):
 			i++
 			continue
 		case st.Failed():

@@ -193,6 +193,17 @@ func (s *Schedule) Holds() string {
 	return ""
 }
 
+// untransacted finds storage engines whose changes no rollback takes back (MySQL manual, 18.1).
+var untransacted = regexp.MustCompile(`(?i)\b(?:engine|type)\s*=?\s*['"]?(?:myisam|aria|memory|heap|csv|archive|merge|mrg_myisam|blackhole)\b`)
+
+// Untransacted says that the setup makes tables without transactions; empty: it does not.
+func (s *Schedule) Untransacted() string {
+	if m := untransacted.FindString(strings.Join(s.Setup, "\n")); m != "" {
+		return "there are tables without transactions: " + m
+	}
+	return ""
+}
+
 var (
 	routine = regexp.MustCompile(`(?i)^\s*(call\b|do\s*(language\s+\w+\s*)?(\$|e?'))`) // PostgreSQL's DO; MySQL's evaluates expressions
 	called  = regexp.MustCompile(`\bfunction (\S+) is not known`)

@@ -159,7 +159,7 @@ func (s *Schedule) Transactions() []Transaction {
 			end(n, st.Done, history.OutcomeCommitted)
 		case st.Effect == answer.EffectRolledBack && !st.After.InTransaction():
 			end(n, st.Done, history.OutcomeAborted)
-		case ends && c.Chain && st.Answer.Err == nil:
+		case ends && st.Answer.Err == nil && (c.Chain || st.After.InTransaction()): // or by completion_type (MySQL manual, 7.1.8)
 			end(n, st.Done, outcomeOf(st))
 			counts[n]++
 			next := *t

@@ -16,14 +16,15 @@ import (
 var simple = regexp.MustCompile("(?is)^\\s*(?:(truncate)(?:\\s+table)?\\s+(\\S+)|alter\\s+table\\s+(\\S+)\\s+(?:add\\s+column\\s+\\w+\\s+\\w+(?:\\s+default\\s+\\S+)?|drop\\s+column\\s+\\S+|" +
 	"modify\\s+column\\s+\\S+\\s+\\S+|alter\\s+column\\s+\\S+\\s+(?:type|set\\s+default)\\s+\\S+))\\s*$")
 
-// followed reports whether a definition can be followed: it is simple, a transaction of its own, and nobody waited at the same time, so that it is certain
-// what came before it.
+// followed reports whether a definition can be followed: it is simple, a transaction of its own, and nobody waited or began at the same time, so that it
+// is certain what came before it. Who began while it waited, and did not wait behind it, may have run before it or after it.
 func (c *frame) followed(i int) bool {
 	def := &c.s.Steps[i]
 	return simple.MatchString(def.Statement.Text) && !def.Before.InTransaction() && !def.After.InTransaction() &&
 		!slices.ContainsFunc(c.s.Steps, func(st schedule.Step) bool {
 			return st.Done != def.Done && def.Waited && st.Waited && st.Done > def.Sent && st.Sent < def.Done
-		})
+		}) &&
+		!slices.ContainsFunc(c.txs, func(t schedule.Transaction) bool { return def.Waited && t.Begin > def.Sent && t.Begin < def.Done })
 }
 
 // redefinition is what a definition makes of a table.

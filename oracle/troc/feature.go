@@ -30,7 +30,6 @@ var (
 		why     string
 	}{
 		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?(definer\s*=\s*\S+\s+)?(constraint\s+)?trigger\b`), "a table has triggers"},
-		{regexp.MustCompile(`(?i)\bengine\s*=?\s*['"]?(myisam|aria|memory|heap|csv|archive|merge|mrg_myisam|blackhole)\b`), "a table is not transactional"},
 		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?rule\b`), "a table has rules"},
 		{regexp.MustCompile(`(?i)\binherits\s*\(`), "a table inherits from another one"},
 		{regexp.MustCompile(`(?i)\bwith\s+system\s+versioning\b`), "a table has system versioning"},

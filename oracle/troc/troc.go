@@ -142,6 +142,8 @@ func (c *frame) undecidable() string {
 		return s.Holds()
 	case s.Calls() != "":
 		return s.Calls()
+	case s.Untransacted() != "":
+		return s.Untransacted()
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i].Statement
@@ -150,6 +152,8 @@ func (c *frame) undecidable() string {
 			return "a step changes definitions: " + s.Steps[i].Name
 		case st.DDL && s.Says(naming):
 			return "a statement names an index or a partition, and " + s.Steps[i].Name + " defines such things"
+		case st.Control.Verb == statement.ControlDatabase, st.Control.Verb == statement.ControlReset && c.p.Dialect == product.DialectPostgres: // search_path, role
+			return s.Steps[i].Name + " changes what later statements mean: " + st.Text
 		case st.Verb == "script":
 			return "the answers of a step of several statements cannot be told apart: " + s.Steps[i].Name
 		}

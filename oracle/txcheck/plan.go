@@ -79,6 +79,9 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 	if m := s.Varies(); m != "" {
 		return nil, "the setup makes another database each time: " + m
 	}
+	if why := s.Untransacted(); why != "" {
+		return nil, why
+	}
 	for i := 1; i < len(s.Steps); i++ {
 		if a, b := &s.Steps[i-1], &s.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
 			return nil, b.Name + " holds several statements"
@@ -176,6 +179,8 @@ func (c *plan) classify(x *plannedStatement, setup string, transactions []schedu
 		x.role = read
 	case st.Verb == "insert", st.Verb == "update", st.Verb == "delete", st.Verb == "replace":
 		x.role = write
+	case st.Verb != "" && x.step.Before.InTransaction() && !x.step.After.InTransaction() && !x.step.Failed(): // PREPARE TRANSACTION, XA PREPARE
+		return x.step.Name + " ends its transaction in a way that is not followed"
 	default:
 		x.role = write // it may be one
 		c.remove(x, "statements of its kind ("+st.Verb+") are not instrumented")
@@ -299,7 +304,9 @@ func (c *plan) relate(x *plannedStatement, setup string) {
 	})) {
 		x.constraint = append(x.constraint, "keys of "+x.target.name)
 	}
-	if x.counter = inserts && counting.MatchString(setup); x.counter {
+	// An UPDATE may bring the counter ahead (MySQL manual, 17.6.1.6).
+	moves := c.dbms.family && st.Verb == "update" && slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool { return schedule.KeyColumn(setup, a.Column) })
+	if x.counter = (inserts || moves) && counting.MatchString(setup); x.counter {
 		x.constraint = append(x.constraint, "counter of "+x.target.name)
 	}
 }

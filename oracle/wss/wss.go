@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"wirecheck/history"
 	"wirecheck/oracle"
@@ -130,10 +129,7 @@ func (c *check) undecidable() string {
 			}
 		}
 	}
-	if m := nontransactional.FindString(strings.Join(c.s.Setup, "\n")); m != "" {
-		return "there are tables without transactions: " + m
-	}
-	return ""
+	return c.s.Untransacted()
 }
 
 // isRead reports whether a statement only reads. A SELECT that locks reads too: its locks end with its transaction.

@@ -118,6 +118,8 @@ func (v *varyVisitor) enter(n ast.Node) bool {
 		if name := strings.ToLower(n.Name); n.Spec.OrderBy == nil && n.Spec.Name.O == "" && n.Spec.Ref.O == "" && orderedWindows[name] {
 			v.add("window function " + name + " without ORDER BY")
 		}
+	case *ast.MatchAgainst:
+		v.add("full-text search, which sees what is committed alone") // MySQL manual, 17.6.2.4, InnoDB Full-Text Index Transaction Handling
 	case *ast.VariableExpr:
 		v.st.Variables = true
 		v.add("variable " + n.Name)

@@ -55,6 +55,8 @@ func TestDefine(t *testing.T) {
 		{"postgres", "ALTER TABLE ONLY t ADD CONSTRAINT x PRIMARY KEY (a), ALTER b SET NOT NULL", "", "t: PRIMARY KEY(a)"},
 		{"postgres", "ALTER TABLE t ADD b int REFERENCES u (x), ALTER COLUMN a TYPE bigint USING a + 1", "ALTER TABLE t ADD b int, ALTER COLUMN a TYPE bigint USING a + 1", "t: b int rewrites; FOREIGN KEY(b)->u(x)"},
 		{"postgres", "CREATE DOMAIN d AS varchar(3) COLLATE \"C\" NOT NULL CHECK (value > '')", "CREATE DOMAIN d AS varchar(3) COLLATE \"C\"", ":"},
+		{"postgres", "CREATE TEMP TABLE t (a int)", "", "why: a temporary table's rows are each session's own"},
+		{"mysql", "CREATE GLOBAL TEMPORARY TABLE t (a INT) ON COMMIT DELETE ROWS", "", "why: a temporary table's rows are each session's own"},
 		{"postgres", "CREATE MATERIALIZED VIEW v AS SELECT 1", "", "why: a materialized view keeps rows of its own"},
 		{"postgres", "ALTER TABLE t ENABLE ROW LEVEL SECURITY", "", "why: row security decides which rows are seen"},
 		{"postgres", "ALTER TABLE t ENABLE TRIGGER x", "", "t:"},

@@ -142,6 +142,8 @@ func (d *definer) create() {
 	}
 	i := d.Skip(1, "OR", "REPLACE", "GLOBAL", "LOCAL", "TEMP", "TEMPORARY", "UNLOGGED", "ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "RECURSIVE", "CONSTRAINT", "HYPO")
 	switch {
+	case d.Is(i, "TABLE") && (d.Is(1, "TEMP", "TEMPORARY") || d.Is(2, "TEMP", "TEMPORARY")):
+		d.fail("a temporary table's rows are each session's own")
 	case d.Is(i, "TABLE"):
 		d.createTable(i + 1)
 	case d.Is(i, "INDEX"):

@@ -91,7 +91,7 @@ func literal(to []byte, v answer.Value, kind string) []byte {
 // counters gives the statements that set AUTO_INCREMENT and MariaDB's sequences to where they are.
 func counters(ctx context.Context, c engine.Conn) ([]string, error) {
 	rows, err := engine.Query(ctx, c, `SELECT TABLE_NAME, TABLE_TYPE, AUTO_INCREMENT FROM information_schema.TABLES
-		WHERE TABLE_SCHEMA = DATABASE() AND (AUTO_INCREMENT IS NOT NULL OR TABLE_TYPE = 'SEQUENCE') ORDER BY TABLE_NAME`)
+		WHERE TABLE_SCHEMA = DATABASE() AND (AUTO_INCREMENT IS NOT NULL OR TABLE_TYPE = 'SEQUENCE' AND VERSION() LIKE '%MariaDB%') ORDER BY TABLE_NAME`)
 	if err != nil {
 		return nil, err
 	}

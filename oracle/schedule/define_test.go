@@ -25,3 +25,26 @@ func TestBegun(t *testing.T) {
 		}
 	}
 }
+
+// TestPast: a session that reads what was committed some time ago is not executed again; a statement that names a column so is.
+func TestPast(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"SET tidb_read_staleness = '-1'": true, "SET SESSION system_versioning_asof = '2026-01-01'": true, "SET @x = 1": false,
+		"UPDATE t SET as_of = 1, b = 'timestamp'": false,
+	} {
+		if got := script(t, "mariadb", "repeatable read", "s1 ->-: "+sql).Incomplete(); (got != "") != want {
+			t.Errorf("%s: %q", sql, got)
+		}
+	}
+}
+
+// TestUntransacted: no rollback takes back what such a table's rows were.
+func TestUntransacted(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"CREATE TABLE t (a INT) ENGINE=MyISAM": true, "CREATE TABLE t (a INT) engine = 'Aria'": true, "CREATE TABLE t (a INT) ENGINE=InnoDB": false,
+	} {
+		if got := (&Schedule{Setup: []string{sql}}).Untransacted(); (got != "") != want {
+			t.Errorf("%s: %q", sql, got)
+		}
+	}
+}

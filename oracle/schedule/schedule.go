@@ -6,6 +6,7 @@ package schedule
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 
 	"wirecheck/answer"
@@ -45,10 +46,16 @@ type Schedule struct {
 // DBMS is what is known of the product.
 func (s *Schedule) DBMS() *product.Product { return product.Of(s.Product) }
 
-// Incomplete says why nothing can be concluded from the execution; empty: it came to its end.
+// past lets a session read what was committed some time ago (TiDB documentation, Stale Read; MariaDB, System-Versioned Tables).
+var past = regexp.MustCompile(`(?i)\btransaction\b[^;]*\bas\s+of\s+timestamp\b|\b(?:tidb_snapshot|tidb_read_staleness|tidb_(?:enable_)?external_ts\w*|system_versioning_asof)\b`)
+
+// Incomplete says why nothing can be concluded from the execution; empty: it came to its end, and what it saw does not depend on the clock.
 func (s *Schedule) Incomplete() string {
-	if s.Trouble == "" && s.Crashed {
+	switch {
+	case s.Trouble == "" && s.Crashed:
 		return "the server ended"
+	case s.Trouble == "" && s.Says(past):
+		return "a session reads what was committed some time ago, which another execution does not find"
 	}
 	return s.Trouble
 }

@@ -80,7 +80,7 @@ func (k *check) unrepeatable() string {
 			return b.Name + " holds several statements"
 		}
 	}
-	return ""
+	return replaced(k.original)
 }
 
 // plain is a statement as it is sent to tables with our columns without being instrumented. why says that it cannot be.
@@ -274,6 +274,8 @@ func (k *check) refute(d *difference) {
 	f.Difference.Rule = "the same statements, submitted in the same order, where the same ones waited and the same transactions ended in the same way, give the same results"
 	if k.agreed {
 		f.Difference.Rule += "; these are those of a topological order of the statements' dependencies without transactions (TxCheck, theorem 1)"
+	} else {
+		f.Difference.Rule += "; expected is what a second execution gave: which of the two is wrong is not known"
 	}
 	k.report(f)
 }

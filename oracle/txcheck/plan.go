@@ -93,6 +93,9 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 	if s.Says(unchecked) && referring.MatchString(setup) {
 		return nil, "a session has the checks of foreign keys off, and what it writes does not keep others from removing what it refers to"
 	}
+	if why := replaced(s); why != "" {
+		return nil, why
+	}
 	c.acts = acting.MatchString(dormant(setup, c.tables, s.Steps))
 	c.late = s.Postpones()
 	if p.family && touched.MatchString(setup) {
@@ -138,6 +141,14 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 		}
 	}
 	return c, ""
+}
+
+// replaced says that it is the server's choice whether foreign keys act (product.ReplaceUpdates); empty: it is not.
+func replaced(s *schedule.Schedule) string {
+	if s.DBMS().ReplaceUpdates && acting.MatchString(strings.Join(s.Setup, ";\n")) && slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Statement.Verb == "replace" }) {
+		return "the server may perform REPLACE as an update, by which foreign keys do not act"
+	}
+	return ""
 }
 
 // bare is the case of a schedule that cannot be instrumented: its tables stay as they are, and only the schedule itself is

@@ -520,6 +520,7 @@ var inserts = []form{
 	{"INSERT INTO kinds (id,i,d,c,v,t,e,dt,dtm) SELECT 9, 3, 99999999, 'xy', 'v', 'text', 'b', '2026-1-5', '2026-01-05 9:00'", exact, 0},
 	{"INSERT INTO kinds (id,i,d,c,v,t,e,dt,dtm) SELECT 9, NULL, 0, 'xy ', 'v ', NULL, 2, '20260105', '2026-01-05'", exact, 0},
 	{"INSERT INTO kinds (id,i,d,c,e,dt,dtm) SELECT 9, 7.5, 1.005, 5, 'B', '2026-01-05 10:00:00', '2026-01-05 10:00:00.7'", exact, 0},
+	{"INSERT INTO kinds (id,i,d,v) SELECT '9', '3', '4', '5'", exact, 0},
 	{"INSERT INTO item (account_id, name) SELECT 7, 'numbered'", exact, 0},
 	{"INSERT INTO item (id, account_id, name) SELECT 77, 7, 'numbered'", exact, 0},
 	{"INSERT INTO bare (a) SELECT (SELECT MAX(v) FROM parent)", approx, 0},

@@ -247,7 +247,11 @@ func literalFor(e ast.ExprNode, a *rewrite.Attribute) (string, bool) {
 	}
 	size, scale, _ := strings.Cut(sizeOf(a.Type), ",")
 	most, _ := strconv.Atoi(size) // 0 is too few for all
-	switch name := typeName(a.Type); x := v.V.(type) {
+	value := v.V
+	if t, text := value.(string); text && kindOf(a) == condition.Number && condition.Whole(t) && t[0] != '-' { // as PHP sends it
+		value, _ = strconv.ParseInt(t, 10, 64)
+	}
+	switch name := typeName(a.Type); x := value.(type) {
 	case nil:
 		return "NULL", !a.Required
 	case int64:

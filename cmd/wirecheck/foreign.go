@@ -251,7 +251,7 @@ func readAny(in offline.Input, format string) (h *observed.History, err error) {
 	return h, nil
 }
 
-// writeTo writes to a new file, or to standard output.
+// writeTo writes to a new file, or to standard output. Of what failed no file stays.
 func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
@@ -260,7 +260,10 @@ func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 // copyEvents writes a history of wirecheck's own as JSON lines or in the binary form.

@@ -108,6 +108,12 @@ func TestConvert(t *testing.T) {
 		var out, errs bytes.Buffer
 		got := run(t.Context(), []string{"convert", "--to", to, path}, &out, &errs)
 		if to == "timekiller" {
+			result := filepath.Join(t.TempDir(), "result")
+			for range 2 { // the second one is not kept from it by a file of the first
+				if status := run(t.Context(), []string{"convert", "--to", to, "--output", result, path}, &out, &errs); status != exitFailed || strings.Contains(errs.String(), "exists") {
+					t.Errorf("exit status %d, %s", status, errs.String())
+				}
+			}
 			if got != exitFailed || !strings.Contains(errs.String(), "times of start and commit") {
 				t.Errorf("%s: exit status %d, %s", to, got, errs.String())
 			}

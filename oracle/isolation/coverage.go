@@ -214,7 +214,7 @@ func (v Coverage) predicates() (lines []string) {
 	}
 	const without = "the predicates were not compared with %s: %s"
 	if v.Blind > 0 {
-		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "what was captured of their rows does not tell"))
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "the values are not known well enough"))
 	}
 	if v.Unsettled > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))

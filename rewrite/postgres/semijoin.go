@@ -63,7 +63,7 @@ func (j *joining) semijoin(x *planner, n *pg.Node) *semijoin {
 		if len(q.TargetList) == 1 {
 			inner = q.TargetList[0].GetResTarget().GetVal().GetColumnRef()
 		}
-		if link.SubLinkType != pg.SubLinkType_ANY_SUBLINK || len(link.OperName) > 0 || outer == nil || inner == nil || !s.joins(j.tableOf(x, outer), lastField(outer), s.in.tableOf(x, inner), lastField(inner)) {
+		if link.SubLinkType != pg.SubLinkType_ANY_SUBLINK || len(link.OperName) > 0 || outer == nil || inner == nil || !s.joins(j.tableOf(x, outer), pgsyntax.LastName(outer.Fields), s.in.tableOf(x, inner), pgsyntax.LastName(inner.Fields)) {
 			return nil
 		}
 	}
@@ -72,8 +72,6 @@ func (j *joining) semijoin(x *planner, n *pg.Node) *semijoin {
 	}
 	return s
 }
-
-func lastField(c *pg.ColumnRef) string { return c.Fields[len(c.Fields)-1].GetString_().GetSval() }
 
 // joins notes the columns that are compared, of the query around and of the query in; false if that is not certain, or there are two already.
 func (s *semijoin) joins(table int, column string, key int, of string) bool {
@@ -121,7 +119,7 @@ func (s *semijoin) ties(x *planner, in, around *joining, e *pg.A_Expr) bool {
 	for _, side := range [2][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {
 		l, r := side[0].GetColumnRef(), side[1].GetColumnRef()
 		if l != nil && r != nil && in.tableOf(x, l) >= 0 && in.tableOf(x, r) < 0 {
-			return s.joins(around.tableOf(x, r), lastField(r), in.tableOf(x, l), lastField(l))
+			return s.joins(around.tableOf(x, r), pgsyntax.LastName(r.Fields), in.tableOf(x, l), pgsyntax.LastName(l.Fields))
 		}
 	}
 	return false
@@ -145,7 +143,7 @@ func (j *joining) antijoins(x *planner) (groups []int) {
 		if group == 0 || j.Around[group] != 0 || slices.Contains(j.Around, group) || slices.ContainsFunc(j.Clauses, others) || slices.ContainsFunc(j.Tables[:t], own) || slices.ContainsFunc(j.Tables[t+1:], own) {
 			continue
 		}
-		s := &semijoin{node: j.Clauses[i].Node, not: true, exists: true, in: j.below(x, []*pg.Node{{Node: &pg.Node_RangeVar{RangeVar: j.tables[t].rv}}}, nil)}
+		s := &semijoin{node: j.Clauses[i].Node, not: true, exists: true, in: j.below(x, []*pg.Node{pgsyntax.TableNode(j.tables[t].rv)}, nil)}
 		if s.in == nil {
 			continue
 		}
@@ -162,7 +160,7 @@ func (j *joining) antijoins(x *planner) (groups []int) {
 				s.in.Clauses = append(s.in.Clauses, rewrite.Clause[*pg.Node]{Node: o.Node, To: 1, Tables: []int{0}})
 			}
 		}
-		if at := j.tables[t].rel.Attribute(lastField(c)); !sure || s.column == "" || j.Tables[s.table].Group != 0 || at == nil || at.Name != s.of && !at.Required {
+		if at := j.tables[t].rel.Attribute(pgsyntax.LastName(c.Fields)); !sure || s.column == "" || j.Tables[s.table].Group != 0 || at == nil || at.Name != s.of && !at.Required {
 			continue
 		}
 		j.Clauses = slices.DeleteFunc(slices.Clone(j.Clauses), func(o rewrite.Clause[*pg.Node]) bool { return o.Scope == group })

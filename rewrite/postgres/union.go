@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/statement/pgsyntax"
 )
 
 // askedBySet notes what the arms of a UNION ask, or a query alone. alike says that rows of the answer that look alike may stand twice.
@@ -26,7 +28,7 @@ func askedBySet(x *planner, s *pg.SelectStmt, tables int, alike bool) {
 
 // shows reports whether the rows of a query of one table show its primary key, so that no two look alike.
 func shows(x *planner, s *pg.SelectStmt) bool {
-	if len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil || len(s.GroupClause) > 0 {
+	if !oneTable(s.FromClause) || len(s.GroupClause) > 0 {
 		return false
 	}
 	rv := s.FromClause[0].GetRangeVar()
@@ -34,7 +36,7 @@ func shows(x *planner, s *pg.SelectStmt) bool {
 	return rel != nil && len(rel.Key) > 0 && !slices.ContainsFunc(rel.Key, func(key string) bool {
 		return !slices.ContainsFunc(s.TargetList, func(n *pg.Node) bool {
 			c := n.GetResTarget().GetVal().GetColumnRef()
-			return c != nil && (lastField(c) == key || lastField(c) == "")
+			return c != nil && (pgsyntax.LastName(c.Fields) == key || pgsyntax.LastName(c.Fields) == "")
 		})
 	})
 }

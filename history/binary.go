@@ -92,7 +92,8 @@ const (
 	readCurrent
 	readMet
 	readWithin
-	noRead // and above
+	readSnapshot // which follows
+	noRead       // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -249,9 +250,16 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	if r.Within {
 		mask |= readWithin
 	}
+	if r.Snapshot != "" {
+		mask |= readSnapshot
+	}
 	b = w.words.append(binary.AppendUvarint(b, mask), r.Table)
 	b = appendBytes(b, r.Where)
-	return binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
+	if r.Snapshot != "" {
+		b = appendBytes(b, r.Snapshot)
+	}
+	return b
 }
 
 func (w *BinaryWriter) access(b []byte, a *Access) []byte {
@@ -551,6 +559,9 @@ func (r *binaryReader) read() (p PredicateRead) {
 	mask := r.uint()
 	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
 	p.Whole, p.Current, p.Met, p.Within = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0
+	if mask&readSnapshot != 0 {
+		p.Snapshot = r.str()
+	}
 	r.bad = r.bad || mask >= noRead
 	return p
 }

@@ -19,6 +19,8 @@ type PredicateRead struct {
 	Current bool `json:"current,omitempty"`
 	// Within says that a subquery of a statement that writes asked this: what the statement wrote does not tell what it saw.
 	Within bool `json:"within,omitempty"`
+	// Snapshot is that of the statement, see Snapshot; it may say what the ticks do not. It is empty if it is not known.
+	Snapshot string `json:"snapshot,omitempty"`
 }
 
 func appendRead(b []byte, r *PredicateRead) []byte {
@@ -29,7 +31,11 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = appendBool(b, `,"whole":true`, r.Whole)
 	b = appendBool(b, `,"met":true`, r.Met)
 	b = appendBool(b, `,"current":true`, r.Current)
-	return append(appendBool(b, `,"within":true`, r.Within), '}')
+	b = appendBool(b, `,"within":true`, r.Within)
+	if r.Snapshot != "" {
+		b = appendString(append(b, `,"snapshot":`...), r.Snapshot)
+	}
+	return append(b, '}')
 }
 
 func (p *parser) read(r *PredicateRead) error {
@@ -51,6 +57,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.Current, err = p.bool()
 		case "within":
 			r.Within, err = p.bool()
+		case "snapshot":
+			r.Snapshot, err = p.str()
 		default:
 			return unknownKey("reads." + key)
 		}

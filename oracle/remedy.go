@@ -67,7 +67,8 @@ func holds(kind anomaly.Remedy, p *product.Product, f *Finding) bool {
 		_, err := strconv.ParseFloat(strings.Trim(u.value.Text, "'"), 64)
 		return u.value.Kind != lex.String || err == nil
 	case anomaly.RemedyOneRead: // one statement reads what others have not committed, row by row
-		return sees(p, f.Level, product.Select) != product.V2
+		_, in, out := f.reader()
+		return sees(p, f.Level, product.Select) != product.V2 && (in == 0 || in != out)
 	case anomaly.RemedyConstraint: // it refuses a row; there is one to refuse where two transactions insert
 		inserting := 0
 		for i := range f.Transactions {
@@ -226,22 +227,38 @@ func (f *Finding) Changes(txn, n int) bool {
 // OnlyReads reports whether one transaction of the cycle only read in it, by statements that lock nothing, while the others wrote:
 // then a level whose transactions read from one snapshot prevents it.
 func (f *Finding) OnlyReads() bool {
+	reader, in, out := f.reader()
+	return in != 0 && f.plainRead(reader, in) && f.plainRead(reader, out) &&
+		!slices.ContainsFunc(f.Edges, func(e Edge) bool { return e.To == reader && e.Kind != EdgeWR })
+}
+
+// reader gives the transaction from which the only rw of the cycle leads, the statement by which it is behind the others, and the one by which it is in front
+// of them; 0 if there are several rw, or none.
+func (f *Finding) reader() (txn, in, out int) {
 	for i := range f.Edges {
 		if f.Edges[i].Kind != EdgeRW {
 			continue
 		}
-		reader, in := f.Edges[i].From, -1
-		for k := range f.Edges {
-			switch {
-			case k != i && f.Edges[k].Kind == EdgeRW:
-				return false
-			case f.Edges[k].To == reader:
-				in = k
-			}
+		if out != 0 {
+			return 0, 0, 0
 		}
-		return in >= 0 && f.Edges[in].Kind == EdgeWR && f.plainRead(reader, f.Edges[i].FromStatement) && f.plainRead(reader, f.Edges[in].ToStatement)
+		txn, out = f.Edges[i].From, f.Edges[i].FromStatement
 	}
-	return false
+	for i := range f.Edges {
+		if kind := f.Edges[i].Kind; out != 0 && f.Edges[i].To == txn && (kind == EdgeWR || kind == EdgeWW) {
+			in = f.Edges[i].ToStatement
+		}
+	}
+	return txn, in, out
+}
+
+// Partly gives the statement that saw a part alone of what others had done, with its transaction: it is behind them and in front of them. n is 0 if there is none.
+func (f *Finding) Partly() (txn, n int) {
+	txn, in, out := f.reader()
+	if in != out {
+		return 0, 0
+	}
+	return txn, out
 }
 
 // plainRead reports whether a statement is certainly one SELECT that locks nothing.

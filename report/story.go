@@ -237,6 +237,9 @@ func (t *teller) effect() string {
 		}
 		return fmt.Sprintf("%s did not take %s change%s into account: it may be lost.", capital(t.who(a)), t.whose(b), of)
 	case anomaly.ReadSkew, anomaly.Vanishes, anomaly.NonRepeatableRead, anomaly.Phantom:
+		if partly := t.partly(); partly != "" {
+			return partly
+		}
 		return "The answers do not fit together: no one moment shows them all."
 	case anomaly.WriteSkew, anomaly.SkewBetween:
 		if serial := t.serial(); serial != "" {
@@ -247,6 +250,18 @@ func (t *teller) effect() string {
 		return "What was read was never a committed value."
 	}
 	return "No serial order of these transactions gives these results."
+}
+
+// partly says that one statement saw a part alone of what another transaction had done: it followed rows to their newest versions after waiting.
+func (t *teller) partly() string {
+	txn, n := t.f.Partly()
+	s := statement(t.f, txn, n)
+	p := product.Of(t.f.Transactions[txn].Engine)
+	if n == 0 || s == nil || len(t.f.Transactions) != 2 || p.AfterWait != product.WaitRechecks || p.LevelTitle(t.f.Level) == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %s saw only a part of what %s did. %s follows a locked row to its newest version; all other rows are as they were when the statement began.",
+		capital(t.whose(txn)), strings.ToUpper(s.Verb), t.who(1-txn), p.LevelTitle(t.f.Level))
 }
 
 // level says which level allows it or promises to prevent it.

@@ -107,6 +107,8 @@ type Plan struct {
 	// Lacking is the number, from 1, of the first of Keys hidden columns, each with the value that a row of the answer puts into a list of Asks (condition.Listed
 	// and Last), see Ask.Lacked and Beyond; 0: there is none. Their lists are in front of those of Lists.
 	Lacking, Keys int
+	// Snapshot is the number, from 1, of the hidden column that tells the statement's snapshot (history.Snapshot); 0: there is none.
+	Snapshot int
 	// Hold is a query without rows, which reads the tables that foreign keys change. If it was executed in the open transaction, Cascades can be told of a
 	// statement that the server must not refuse (PostgreSQL). It is empty for others.
 	Hold string
@@ -173,8 +175,8 @@ type Plan struct {
 // Cascaded is what foreign keys delete with one row, if nothing else was committed between the snapshot of the DELETE and the snapshot in which they look for
 // rows: the server takes that one later. It is certain if the session's next snapshot is still the same, see Snapshot.Unchanged (PostgreSQL).
 type Cascaded struct {
-	Snapshot Snapshot // of the statement
-	Own      uint64   // the transaction's id
+	Snapshot history.Snapshot // of the statement
+	Own      uint64           // the transaction's id
 	Accesses []history.Access
 }
 

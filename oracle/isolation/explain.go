@@ -207,7 +207,8 @@ func blame(f *oracle.Finding, ts []*txn, renewed bool) {
 	}
 	if ok {
 		f.PreventedBy = ts[0].product().Weakest(ph)
-		if snapshot := ts[0].product().WeakestSnapshot(); f.OnlyReads() && snapshot != "" {
+		_, partly := f.Partly() // in a snapshot, the server refuses to lock what was changed since
+		if snapshot := ts[0].product().WeakestSnapshot(); (f.OnlyReads() || partly != 0 && ts[0].product().AfterWait == product.WaitRechecks) && snapshot != "" {
 			f.PreventedBy = snapshot
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wirecheck/anomaly"
@@ -34,6 +35,10 @@ import (
 // the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
 // before S took its view of the database, or sent after that.
 //
+// PostgreSQL tells the snapshot of a statement that may wait. It shows that S could not see what W wrote though S ended after W's COMMIT: S waited for W, say.
+// A statement that locks or writes rows follows those that its snapshot has to their newest versions (PostgreSQL manual, 13.2.1). So its snapshot decides
+// only if W made the row, or changed one for which P did not hold, in a version that S could see for certain.
+//
 // Where the level of T may show what is not committed, S could not see what W wrote only if W's first write of the row was sent after that.
 // A row that T had written before S shows S T's own version, whatever its view of the database.
 //
@@ -51,12 +56,13 @@ type predicate struct {
 	where    condition.Condition
 	interval condition.Interval // of where; without a column if there is none
 	from, to uint64
-	whole    bool // the statement's accesses name all rows for which the condition held
-	current  bool // it saw what was current
-	within   bool // a subquery asked: what the statement wrote does not tell what it saw
-	met      bool // the condition held for one row, which was in the way of an INSERT
-	dirty    bool // it may have seen what was not committed
-	compared bool // with the changes that were there when its transaction ended
+	whole    bool              // the statement's accesses name all rows for which the condition held
+	current  bool              // it saw what was current
+	within   bool              // a subquery asked: what the statement wrote does not tell what it saw
+	met      bool              // the condition held for one row, which was in the way of an INSERT
+	dirty    bool              // it may have seen what was not committed
+	snapshot *history.Snapshot // nil: not known
+	compared bool              // with the changes that were there when its transaction ended
 	// relocked are later reads of the transaction that saw what was current in the table, where it is not known which rows.
 	relocked []*predicate
 }
@@ -147,7 +153,11 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 			continue
 		}
 		interval, _ := where.Interval()
-		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, dirty: !clean && !r.Current})
+		var snapshot *history.Snapshot
+		if s, ok := history.ParseSnapshot(r.Snapshot); ok {
+			snapshot = &s
+		}
+		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -330,7 +340,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 	if p.dirty {
 		hidden = ch.t.stmts[ch.first].from > p.to
 	}
-	hidden = hidden && sameClock(ch.t, p.t)
+	hidden = (hidden || p.outOfSnapshot(ch, was)) && sameClock(ch.t, p.t)
 	visible = visible || p.met && now == condition.True && !hidden && p.waitedFor(ch)
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
@@ -370,6 +380,29 @@ func (p *predicate) found(ch *change) (found, certain bool) {
 func (p *predicate) waitedFor(ch *change) bool {
 	to := ch.t.stmts[ch.stmt].to
 	return to != 0 && to < p.from && sameClock(ch.t, p.t)
+}
+
+// outOfSnapshot reports whether the snapshot of the statement certainly does not have a change, and the statement did not follow the row to it. was says
+// whether the condition held before.
+func (p *predicate) outOfSnapshot(ch *change, was condition.Truth) bool {
+	if p.snapshot == nil || p.dirty || !(ch.born || was == condition.False && p.sawAtLeast(ch.prev)) {
+		return false
+	}
+	return slices.ContainsFunc(ch.t.accesses, func(a access) bool {
+		xmin, ok := xminOf(a.node)
+		return ok && a.op.writes() && a.node.writer == ch.t && p.snapshot.Hides(xmin)
+	})
+}
+
+// xminOf reads the number of the transaction, or subtransaction, in the id of a version of PostgreSQL: (block,place)/xmin, see rewrite/postgres.
+func xminOf(v *version) (uint32, bool) {
+	if v == nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(v.id, ")/")
+	text, _, _ := strings.Cut(rest, "/")
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err == nil
 }
 
 func committedBefore(t *txn, p *predicate) bool {

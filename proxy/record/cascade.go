@@ -42,7 +42,7 @@ func (t *Tracker) Unsettled() bool { return len(t.unsettled) > 0 }
 // Settle tells the text of a snapshot of the session, behind all statements that were answered; an empty text if none will come. What becomes due comes
 // with the next answer.
 func (t *Tracker) Settle(snapshot string) {
-	now, ok := rewrite.ParseSnapshot(snapshot)
+	now, ok := history.ParseSnapshot(snapshot)
 	for i := range t.unsettled {
 		u := &t.unsettled[i]
 		settle(t, u, ok && !slices.ContainsFunc(u.rows, func(row rewrite.Cascaded) bool { return !row.Snapshot.Unchanged(now, row.Own) }))

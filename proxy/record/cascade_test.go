@@ -9,7 +9,7 @@ import (
 
 // TestTrackerCascades: what foreign keys delete is told when the session's next snapshot shows that it is certain, of a statement that was not undone.
 func TestTrackerCascades(t *testing.T) {
-	seen, _ := rewrite.ParseSnapshot("5:7:5")
+	seen, _ := history.ParseSnapshot("5:7:5")
 	deletes := func(s *story, sql string, rows int) *Running {
 		r := s.trk.Answer(s.trk.Sending(plan(sql)))
 		for range rows {

@@ -116,7 +116,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {

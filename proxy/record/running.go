@@ -30,6 +30,7 @@ type Running struct {
 	lists    [][]condition.Value // see rewrite.Plan.Lists
 	cascaded []rewrite.Cascaded  // with the rows, see rewrite.Plan.Cascades,
 	gone     int                 // and how many accesses they have
+	snapshot string              // see rewrite.Plan.Snapshot
 	row      bool                // see Existed: the answer has one,
 	none     bool                // and its first value is 0 or false
 }
@@ -42,6 +43,9 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 		r.lists = append(make([][]condition.Value, p.Keys), rewrite.ReadLists(hidden[n:])...)
 	}
 	r.lacking(p, hidden)
+	if p.Snapshot > 0 && p.Snapshot <= len(hidden) && r.snapshot == "" {
+		r.snapshot = string(hidden[p.Snapshot-1])
+	}
 	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) || p.IsBlank(hidden) {
 		return err

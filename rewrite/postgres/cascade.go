@@ -51,7 +51,7 @@ func cascades(x *planner, w write, target source) []string {
 	expr := fmt.Sprintf("CASE WHEN %s THEN pg_catalog.concat_ws(' ', %s, pg_catalog.pg_current_xact_id_if_assigned(), pg_catalog.pg_current_snapshot(), pg_catalog.json_build_array(%s)) END",
 		strings.Join(guard, " AND "), position, strings.Join(s.lists, ", "))
 	x.plan.Cascades = cascadeDecoder(s.tables)
-	return []string{x.hidden(part{cascade: true}, expr)}
+	return []string{x.hidden(part{apart: true}, expr)}
 }
 
 // search collects the tables that refer to one, and those that refer to them.
@@ -142,7 +142,7 @@ func cascadeDecoder(tables []cascade) func(cell []byte) (rewrite.Cascaded, error
 		snapshot, rest := cut(rest)
 		lsn, err := parseLSN(place)
 		ok := false
-		if c.Snapshot, ok = rewrite.ParseSnapshot(string(snapshot)); !ok || err != nil {
+		if c.Snapshot, ok = history.ParseSnapshot(string(snapshot)); !ok || err != nil {
 			return c, errHidden
 		}
 		if c.Own, err = strconv.ParseUint(string(own), 10, 64); err != nil {

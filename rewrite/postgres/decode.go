@@ -42,8 +42,7 @@ type part struct {
 	nested  bool                                                       // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
 	scan    []part                                                     // of a scan: its tables
 	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
-	cascade bool                                                       // what foreign keys delete, see cascade.go
-	lacking bool                                                       // see rewrite.Plan.Lacking
+	apart   bool                                                       // what others read: see rewrite.Plan.Cascades, Lacking and Snapshot
 	image   []string
 	was     bool
 	horizon uint32
@@ -67,8 +66,8 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 			if i == 1 {
 				first = len(out)
 			}
-			if p.cascade || p.lacking {
-				continue // see rewrite.Plan.Cascades and Lacking
+			if p.apart {
+				continue
 			}
 			if p.image != nil {
 				if err := p.imaged(out[before:first], text); err != nil {

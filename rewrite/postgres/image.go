@@ -22,6 +22,13 @@ func (x *instrumentation) images(target source, op history.Op) (list []string) {
 	return list
 }
 
+// askSnapshot gives the hidden column with the statement's snapshot. A statement that waits for a transaction ends behind it, though its snapshot does not
+// have what that transaction wrote (PostgreSQL manual, 13.2.1).
+func (x *planner) askSnapshot() string {
+	x.plan.Snapshot = len(x.parts) + 1
+	return x.hidden(part{apart: true}, "pg_catalog.pg_current_snapshot()::pg_catalog.text")
+}
+
 // imaged adds an image to the accesses that the row's first column told: one, or two where the key changed.
 func (p *part) imaged(list []history.Access, text []byte) error {
 	if len(list) == 0 {

@@ -118,8 +118,11 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			x.plan.Lacking = len(x.parts) + 1
 		}
 		for _, text := range told {
-			add = append(add, x.hidden(part{lacking: true}, text))
+			add = append(add, x.hidden(part{apart: true}, text))
 		}
+	}
+	if locks(s) && !grouped && !(len(list) == 1 && pinned(s.WhereClause, list[0])) {
+		add = append(add, x.askSnapshot())
 	}
 	x.facts = len(list) + x.idle
 	var outside []scan

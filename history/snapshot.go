@@ -1,4 +1,4 @@
-package rewrite
+package history
 
 import (
 	"slices"
@@ -52,4 +52,10 @@ func (s Snapshot) Unchanged(later Snapshot, own uint64) bool {
 		}
 	}
 	return true
+}
+
+// Hides reports whether what a transaction wrote was certainly not visible, by the xmin of one of its versions: the transaction had not ended, or had not begun.
+// Of a subtransaction that had begun it cannot be told, see Running. Versions keep the lower half of the numbers.
+func (s Snapshot) Hides(xmin uint32) bool {
+	return int32(xmin-uint32(s.Next)) >= 0 || slices.ContainsFunc(s.Running, func(id uint64) bool { return uint32(id) == xmin })
 }

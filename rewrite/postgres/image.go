@@ -22,11 +22,14 @@ func (x *instrumentation) images(target source, op history.Op) (list []string) {
 	return list
 }
 
-// askSnapshot gives the hidden column with the statement's snapshot. A statement that waits for a transaction ends behind it, though its snapshot does not
-// have what that transaction wrote (PostgreSQL manual, 13.2.1).
-func (x *planner) askSnapshot() string {
+// askSnapshot gives the hidden column with the snapshot of a statement that may wait for a transaction: it ends behind it, though its snapshot does not have
+// what that transaction wrote (PostgreSQL manual, 13.2.1).
+func (x *planner) askSnapshot(waits bool) []string {
+	if !waits || !x.native {
+		return nil
+	}
 	x.plan.Snapshot = len(x.parts) + 1
-	return x.hidden(part{apart: true}, "pg_catalog.pg_current_snapshot()::pg_catalog.text")
+	return []string{x.hidden(part{apart: true}, "pg_catalog.pg_current_snapshot()::pg_catalog.text")}
 }
 
 // imaged adds an image to the accesses that the row's first column told: one, or two where the key changed.

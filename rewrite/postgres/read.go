@@ -121,9 +121,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			add = append(add, x.hidden(part{apart: true}, text))
 		}
 	}
-	if locks(s) && !grouped && !(len(list) == 1 && pinned(s.WhereClause, list[0])) {
-		add = append(add, x.askSnapshot())
-	}
+	add = append(add, x.askSnapshot(locks(s) && !grouped && !(len(list) == 1 && pinned(s.WhereClause, list[0])))...)
 	x.facts = len(list) + x.idle
 	var outside []scan
 	if x.facts < len(c.tables) && !locks(s) && !c.writes {

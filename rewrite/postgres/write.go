@@ -160,9 +160,7 @@ func (x *planner) write(w write) {
 	if len(c.tables) == x.facts+1 && x.locksOwn(w, target) {
 		x.facts++
 	}
-	if w.op != history.OpInsert && x.native && !x.inWith && !(len(c.tables) == 1 && pinned(w.where, target)) {
-		list = append(list, x.askSnapshot())
-	}
+	list = append(list, x.askSnapshot(w.op != history.OpInsert && !x.inWith && !(len(c.tables) == 1 && pinned(w.where, target)))...)
 	told := x.askInside(false)
 	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
 	list = append(list, cascades(x, w, target)...)

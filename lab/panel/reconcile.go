@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"wirecheck/anomaly"
 	"wirecheck/oracle"
-	"wirecheck/product"
 )
 
 // reconcile gives one event one verdict. Where one oracle names a confirmed bug, and another one explains the same event by what the vendor
@@ -18,15 +16,7 @@ func reconcile(rulings []Ruling) {
 		documented[i] = map[*oracle.Finding]string{}
 		for k := range rulings[i].Findings {
 			f := &rulings[i].Findings[k]
-			if f.Kind != oracle.KindViolation {
-				continue
-			}
-			for j := range rulings {
-				if g := ownUnseen(f, &rulings[j]); j != i && g != nil {
-					documented[i][f] = fmt.Sprintf("%s: %s explains it by what the vendor documents (%s; %s)", f.Name, rulings[j].Oracle, g.Difference.Cause, g.Source)
-				}
-			}
-			if f.Difference == nil || f.Difference.Cause == "" {
+			if f.Kind != oracle.KindViolation || f.Difference == nil || f.Difference.Cause == "" {
 				continue
 			}
 			for j := range rulings {
@@ -41,40 +31,12 @@ func reconcile(rulings []Ruling) {
 	for i := range rulings {
 		for k := range rulings[i].Findings {
 			f := &rulings[i].Findings[k]
-			switch note := documented[i][f]; {
-			case note == "":
-				continue
-			case f.Difference == nil:
-				f.Kind = oracle.KindAnomaly
-			default:
-				f.Kind = oracle.KindPermitted
+			if note := documented[i][f]; note != "" {
+				f.Kind, f.Promised = oracle.KindPermitted, false
+				rulings[i].Notes = append(rulings[i].Notes, note)
 			}
-			f.Promised = false
-			rulings[i].Notes = append(rulings[i].Notes, documented[i][f])
 		}
 	}
-}
-
-// ownUnseen says what explains that a transaction does not see its own write: where the vendor documents that a row under a new key is another row, which its
-// snapshot does not show, and the old one stays, the history alone cannot tell them apart. Nothing explains a violation that the explaining oracle saw itself.
-func ownUnseen(f *oracle.Finding, by *Ruling) *oracle.Finding {
-	if f.Class != anomaly.Internal {
-		return nil
-	}
-	var permitted *oracle.Finding
-	for i := range by.Findings {
-		g := &by.Findings[i]
-		if g.Difference == nil || g.Difference.Flaky || !slices.ContainsFunc(f.Tables, func(name string) bool { return slices.Contains(g.Tables, name) }) {
-			continue
-		}
-		if g.Kind == oracle.KindViolation {
-			return nil
-		}
-		if g.Kind == oracle.KindPermitted && g.Difference.Cause == string(product.MovedAway) {
-			permitted = g
-		}
-	}
-	return permitted
 }
 
 // explains finds what an oracle permits of an event; nil if it permits nothing of it, or calls it a violation as well.

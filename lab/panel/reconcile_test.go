@@ -4,9 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/anomaly"
 	"wirecheck/oracle"
-	"wirecheck/product"
 )
 
 // TestReconcile: a documented cause beside a confirmed bug for one event leaves one verdict. Other findings stay as they are.
@@ -57,27 +55,6 @@ func TestReconcile(t *testing.T) {
 			if f.Kind != other.Findings[i].Kind {
 				t.Errorf("%s: the other oracle's finding is %s now", test.name, f.Kind)
 			}
-		}
-	}
-	// That a transaction does not see its own write rests on the rows' identity alone: what a vendor documents of moved rows explains it, with or without a difference.
-	for _, test := range []struct {
-		cause product.CauseID
-		kind  oracle.Kind
-		table string
-		want  oracle.Kind
-	}{
-		{product.MovedAway, oracle.KindPermitted, "t", oracle.KindAnomaly},
-		{product.MovedAway, oracle.KindViolation, "t", oracle.KindViolation},
-		{product.MovedAway, oracle.KindPermitted, "u", oracle.KindViolation},
-		{product.CurrentRead, oracle.KindPermitted, "t", oracle.KindViolation},
-	} {
-		rulings := []Ruling{
-			{Oracle: "isolation", Findings: []oracle.Finding{{Class: anomaly.Internal, Kind: oracle.KindViolation, Promised: true, Tables: []string{"t"}}}},
-			{Oracle: "troc", Findings: []oracle.Finding{{Kind: test.kind, Tables: []string{test.table}, Difference: &oracle.Difference{Cause: string(test.cause), Step: "q"}}}},
-		}
-		reconcile(rulings)
-		if f := rulings[0].Findings[0]; f.Kind != test.want || f.Promised != (test.want == oracle.KindViolation) || (len(rulings[0].Notes) == 1) == f.Promised {
-			t.Errorf("%v: %s, promised: %t, %q", test, f.Kind, f.Promised, rulings[0].Notes)
 		}
 	}
 	flaky := []Ruling{parse("troc: violation moved d t"), parse("wss: permitted gaps d t")}

@@ -7,6 +7,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 )
 
@@ -27,7 +28,23 @@ func internal(c *Checker, t *txn, a *access, v, last *version) {
 	if st := &t.stmts[a.stmt]; st.failed || st.verb != "select" && st.verb != "" || st.coverage != history.CoverageExact {
 		return
 	}
+	if passesMoved(t, v, last) {
+		return
+	}
 	direct(c, anomaly.Internal, []*txn{t}, edge{kind: edgeRW, from: v, to: last, fromStmt: a.stmt, toStmt: last.wstmt})
+}
+
+// passesMoved reports whether t may see v beside its own write, last, since another transaction has meanwhile given the row another key: some products
+// document that a snapshot then shows the row under the old key.
+func passesMoved(t *txn, v, last *version) bool {
+	if cause := t.product().Cause(product.MovedAway); cause == nil || cause.Confirmed {
+		return false
+	}
+	p := last.prev
+	for p != nil && p != v && p.writer == t {
+		p = p.prev
+	}
+	return p != v
 }
 
 // futureRead reports that r was answered before the statement that wrote v was sent.

@@ -62,6 +62,15 @@ func Alike(d answer.Difference) bool {
 	return answer.DiffRows(missing, extra).Equal()
 }
 
+// groups finds what shows one of several equal values for all of them.
+var groups = regexp.MustCompile(`(?i)\b(group\s+by|distinct|union|intersect|except|min|max|greatest|least|mode|percentile_disc)\b`)
+
+// Groups reports whether a query shows one of several equal values for all of them: which one is not defined.
+func Groups(text string) bool { return groups.MatchString(text) }
+
+// Represents reports whether answers of a query may differ in nothing else than which of several equal values stands for them.
+func Represents(text string, d answer.Difference) bool { return Groups(text) && Alike(d) }
+
 func fold(v string) string {
 	if v != "" && number.MatchString(v) {
 		if f, err := strconv.ParseFloat(v, 64); err == nil {

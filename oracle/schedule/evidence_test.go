@@ -34,3 +34,21 @@ func TestAlike(t *testing.T) {
 		t.Error("NULL is alike an empty text")
 	}
 }
+
+// TestRepresents has queries that may show another one of equal values, and near misses.
+func TestRepresents(t *testing.T) {
+	for _, test := range []struct {
+		sql, a, b string
+		want      bool
+	}{
+		{"SELECT MIN(c) FROM t", "ab", "Ab", true},
+		{"SELECT c FROM t GROUP BY c", "a ", "a", true},
+		{"SELECT c FROM t", "ab", "Ab", false},
+		{"SELECT MIN(c) FROM t", "ab", "b", false},
+	} {
+		d := answer.DiffRows([][]answer.Value{{answer.Value(test.a)}}, [][]answer.Value{{answer.Value(test.b)}})
+		if got := Represents(test.sql, d); got != test.want {
+			t.Errorf("%s: %q and %q: %v", test.sql, test.a, test.b, got)
+		}
+	}
+}

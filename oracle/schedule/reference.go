@@ -172,8 +172,11 @@ var changing = regexp.MustCompile(`(?i)\b(?:NOW|CURRENT_TIMESTAMP|CURRENT_DATE|C
 	`\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\bLOCALTIME(?:STAMP)?\b`)
 
 // Varies names what makes another database of the setup each time, or another value of a default; empty: nothing does.
-func (s *Schedule) Varies() string {
-	return strings.TrimSpace(strings.TrimRight(changing.FindString(strings.Join(s.Setup, ";\n")), "("))
+func (s *Schedule) Varies() string { return Varying(strings.Join(s.Setup, ";\n")) }
+
+// Varying names what in a text gives another value each time; empty: nothing does.
+func Varying(sql string) string {
+	return strings.TrimSpace(strings.TrimRight(changing.FindString(sql), "("))
 }
 
 // held takes tables for a session, whatever becomes of its transactions (MySQL manual, 15.3.6, 15.3.5 and 15.7.8.3).

@@ -14,6 +14,7 @@ import (
 // features are what a case's setup has that a view cannot show exactly.
 type features struct {
 	generated map[string][]string // by table: the columns that the server fills in
+	touched   map[string]bool     // by table: an UPDATE sets a column to the time (MySQL family: ON UPDATE)
 	computed  map[string][]string // by table: the columns that are generated from others
 	views     map[string]string   // views that show nothing but tables: the one table that they are of, or empty
 	late      bool                // constraints that are looked at when a transaction ends, and not before
@@ -36,6 +37,7 @@ var (
 		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
 	}
 	acting     = regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`)
+	touching   = regexp.MustCompile(`(?i)\bon\s+update\s+(current_timestamp|now|localtime)`)
 	computing  = regexp.MustCompile(`(?i)\bas\s*\(`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
 	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
@@ -61,7 +63,7 @@ func featureless(setup []string) string {
 func featuresOf(setup []string, tables []string) features {
 	f := features{
 		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, prefixes: map[string][]string{},
-		unique: map[string][]string{},
+		unique: map[string][]string{}, touched: map[string]bool{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
@@ -79,6 +81,7 @@ func featuresOf(setup []string, tables []string) features {
 			}
 			for _, part := range schedule.Items(sql[m[1]:end]) {
 				f.key(name, part)
+				f.touched[name] = f.touched[name] || touching.MatchString(part)
 				if c := definition.FindStringSubmatch(part); c != nil && !constraint[strings.ToLower(c[1])] && computing.MatchString(part[len(c[0]):]) {
 					f.computed[name] = append(f.computed[name], strings.ToLower(c[1]))
 				}
@@ -193,8 +196,11 @@ func (f *features) primaryKey(table string, columns []answer.Column) (places []i
 	return places
 }
 
-// fills says whether an INSERT lets the server fill in a column.
+// fills says whether a statement lets the server fill in a column.
 func (f *features) fills(table string, columns []string, q *statement.Statement) bool {
+	if f.touched[table] && (q.Verb == "update" || q.Insert != nil && q.Insert.Conflict) {
+		return true
+	}
 	generated := f.generated[table]
 	if len(generated) == 0 || q.Verb != "insert" && q.Verb != "replace" && q.Verb != "merge" {
 		return false

@@ -60,11 +60,11 @@ func (c *check) gone(ctx context.Context, worlds []*world, i int, kind product.K
 	return out, nil
 }
 
-// met adds to what an INSERT ... ON DUPLICATE KEY UPDATE did the rows that it met and left as they were: without such a row it inserts one.
+// met adds to what an INSERT ... ON DUPLICATE KEY UPDATE or a REPLACE did the rows that it met and left as they were: without such a row it inserts one.
 func (c *check) met(ctx context.Context, w *world, i int, r roles, cand *candidate, tr *trial) (*trial, error) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	if in := st.Statement.Insert; in == nil || !in.Conflict || len(r.locked) != 1 || tr.answer.Err != nil || c.p.Cause(product.NoopUpdate) == nil {
+	if in := st.Statement.Insert; in == nil || !in.Conflict && st.Statement.Verb != "replace" || len(r.locked) != 1 || tr.answer.Err != nil || c.p.Cause(product.NoopUpdate) == nil {
 		return tr, nil
 	}
 	name := r.locked[0]

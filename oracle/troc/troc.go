@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"wirecheck/answer"
 	"wirecheck/history"
@@ -240,6 +241,15 @@ func (c *frame) first(start map[string]relation) *world {
 		for _, t := range rel {
 			w.tables[name] = append(w.tables[name], row{t.id, []version{{tx: initial, values: t.values}}})
 			w.next = max(w.next, t.id+1)
+		}
+	}
+	for _, sql := range c.s.Setup { // the schedule's rows are not those that the setup left on the stage
+		if varying := schedule.Varying(sql); varying != "" {
+			for name, rel := range start {
+				if len(rel) > 0 && strings.Contains(sql, name) {
+					w.taint[name] = "the setup makes other rows each time: " + varying
+				}
+			}
 		}
 	}
 	return w

@@ -166,7 +166,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		if !k.plain.untouched {
 			answer, _ = strip(w.Answer, 0)
 		}
-		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement)); d != nil {
+		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement), st.Statement.Text); d != nil {
 			if d.step = st; halfway != "" {
 				return apart(halfway)
 			}

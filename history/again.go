@@ -16,6 +16,7 @@ type again struct {
 func (r *Reader) Again(in io.Reader, only func(txn uint64) bool) error {
 	r.buf.Reset(in)
 	r.block, r.ahead, r.line, r.warning, r.again = "", 0, 0, "", &again{only: only}
+	r.rec.all = true
 	_, _, err := r.longLine() // the header
 	return err
 }

@@ -35,15 +35,15 @@ func (b *Batch) Take() []byte {
 
 // BatchReader reads batches. It keeps strings that come again once. The zero value is ready.
 type BatchReader struct {
-	list  []string
 	words words
 	text  text
+	rec   binaryReader
 	event Event
 }
 
 // Read gives the events of a batch to take, one after the other. What an event holds is good until take returns; its strings stay valid.
 func (r *BatchReader) Read(data []byte, take func(*Event)) error {
-	r.list = r.list[:0]
+	r.rec = binaryReader{list: r.rec.list[:0], words: &r.words, text: &r.text}
 	rest := data
 	for n := 1; len(rest) > 0; n++ {
 		size, k := binary.Uvarint(rest)
@@ -53,7 +53,7 @@ func (r *BatchReader) Read(data []byte, take func(*Event)) error {
 		e := &r.event
 		clear(e.Accesses)
 		e.reset()
-		if err := readRecord(string(rest[k:k+int(size)]), e, &r.list, &r.words, &r.text); err != nil {
+		if err := r.rec.readRecord(string(rest[k:k+int(size)]), e); err != nil {
 			return fmt.Errorf("record %d of the batch: %w", n, err)
 		}
 		rest = rest[k+int(size):]
@@ -65,14 +65,14 @@ func (r *BatchReader) Read(data []byte, take func(*Event)) error {
 var errDamaged = errors.New("the record is damaged")
 
 // readRecord reads an event from one record.
-func readRecord(s string, e *Event, list *[]string, words *words, text *text) error {
+func (r *binaryReader) readRecord(s string, e *Event) error {
 	if s != "" && s[0] == recordJSON {
-		p := parser{s: s[1:], words: words, text: text}
+		p := parser{s: s[1:], words: r.words, text: r.text}
 		return p.event(e)
 	}
-	b := binaryReader{s: s, list: list, words: words, text: text}
-	b.event(e)
-	if b.bad || b.i != len(s) {
+	r.s, r.i, r.bad = s, 0, false
+	r.event(e)
+	if r.bad || r.i != len(s) {
 		return errDamaged
 	}
 	return e.checkNumbers() // words are of our lists

@@ -312,12 +312,13 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// binaryReader reads the fields of one record.
+// binaryReader reads the fields of one record after the other.
 type binaryReader struct {
 	s    string
 	i    int
 	bad  bool
-	list *[]string // the words so far
+	list []string // the words so far
+	all  bool     // these are all
 	// words and text keep strings of the record.
 	words *words
 	text  *text
@@ -365,16 +366,16 @@ func (r *binaryReader) word() string {
 	n := r.uint()
 	if n == 0 {
 		s := strings.Clone(r.raw())
-		if len(*r.list) < maxWords {
-			*r.list = append(*r.list, s)
+		if !r.all && len(r.list) < maxWords {
+			r.list = append(r.list, s)
 		}
 		return s
 	}
-	if n > uint64(len(*r.list)) {
+	if n > uint64(len(r.list)) {
 		r.bad = true
 		return ""
 	}
-	return (*r.list)[n-1]
+	return r.list[n-1]
 }
 
 func pick[T any](r *binaryReader, list []T, n uint64) (v T) {
@@ -395,12 +396,7 @@ func (r *Reader) nextBinary(e *Event) error {
 		return err
 	}
 	e.reset()
-	list := &r.list
-	if r.again != nil { // it has all words
-		all := r.list
-		list = &all
-	}
-	if err := readRecord(s, e, list, &r.words, &r.text); err != nil {
+	if err := r.rec.readRecord(s, e); err != nil {
 		return r.fail(err.Error())
 	}
 	return nil

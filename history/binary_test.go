@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func encodeBinary(t testing.TB, events []Event) []byte {
@@ -67,6 +68,27 @@ func TestBinaryRoundTrip(t *testing.T) {
 	}
 	if n, text := len(encodeBinary(t, compact())), len(encode(t, compact())); n*3 > text {
 		t.Errorf("%d bytes, and %d as JSON", n, text)
+	}
+}
+
+// TestLend: events of which the strings are lent are the same until the next one comes.
+func TestLend(t *testing.T) {
+	events := append(full(), compact()...)
+	for _, data := range [][]byte{encodeBinary(t, events), encode(t, events)} {
+		r, err := NewReader(bytes.NewReader(data), "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Lend()
+		var e Event
+		for i := range events {
+			if err := r.Next(&e); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(events[i], e, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("event %d (-want +got):\n%s", i, d)
+			}
+		}
 	}
 }
 

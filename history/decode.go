@@ -23,9 +23,9 @@ type Reader struct {
 	warning string
 	words   words
 	text    text
-	binary  bool     // see binary.go
-	list    []string // the binary form's words
-	again   *again   // nil: all events are read
+	binary  bool // see binary.go
+	rec     binaryReader
+	again   *again // nil: all events are read
 }
 
 // maxBlock is how much is taken from the buffer at once.
@@ -37,6 +37,7 @@ const maxLine = 256 << 20
 // NewReader reads the header. The name is used in errors.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	hr := &Reader{name: name, buf: bufio.NewReaderSize(r, 1<<20)}
+	hr.rec = binaryReader{words: &hr.words, text: &hr.text}
 	line, whole, err := hr.longLine()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: is empty: a history begins with a header line", name)
@@ -58,6 +59,9 @@ func (r *Reader) Header() Header { return r.header }
 
 // Warning tells, after the end, that the last line was cut off (by a crash of the recorder) and left out; empty if not.
 func (r *Reader) Warning() string { return r.warning }
+
+// Lend has Next give strings that are good until the next call, but for those of which there are few: names of tables, say, and texts of statements.
+func (r *Reader) Lend() { r.text.lends = true }
 
 // Next reads the next event into e. The slices in e are used again by the next call; the strings stay valid. At the end
 // it returns io.EOF.

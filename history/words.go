@@ -43,13 +43,30 @@ func (w *words) of(s string) string {
 
 // text copies short strings one behind the other into pieces of memory, so that what keeps one keeps neither the line that it stood in nor
 // an allocation of its own. The zero value is ready.
-type text struct{ piece strings.Builder }
+type text struct {
+	piece   strings.Builder
+	lends   bool           // strings stay in the memory that they stood in
+	numbers [1024]decimals // those met last
+}
+
+// decimals is a number and how it is written.
+type decimals struct {
+	n    uint64
+	text string
+}
 
 // pieceSize is the size of a piece. A string of more than an eighth has memory of its own.
 const pieceSize = 8 << 10
 
 // keep copies a string.
 func (t *text) keep(s string) string {
+	if t.lends {
+		return s
+	}
+	return t.copy(s)
+}
+
+func (t *text) copy(s string) string {
 	n := t.piece.Len()
 	switch {
 	case len(s) == 0:
@@ -67,12 +84,12 @@ func (t *text) keep(s string) string {
 
 // number is a decimal number.
 func (t *text) number(n uint64) string {
-	if n < 100 {
-		return strconv.FormatUint(n, 10) // takes no memory
+	at := &t.numbers[n%uint64(len(t.numbers))]
+	if at.n != n || at.text == "" {
+		var b [20]byte
+		*at = decimals{n, t.copy(string(strconv.AppendUint(b[:0], n, 10)))}
 	}
-	var b [20]byte
-	digits := strconv.AppendUint(b[:0], n, 10)
-	return t.keep(string(digits))
+	return at.text
 }
 
 // vocabulary is the table of words of who writes. The zero value is ready.

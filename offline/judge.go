@@ -170,6 +170,9 @@ func judgeStraight(j *Judgement, inputs []Input, opts isolation.Options, warn fu
 	}
 	opts.Only = func(uint64) bool { return false }
 	c, s := isolation.New(opts), sieve.NewStraight(!opts.Transactions)
+	if in.list[0].lend != nil {
+		in.list[0].lend()
+	}
 	var e history.Event
 	for err = in.list[0].next(&e); err == nil; err = in.list[0].next(&e) {
 		if c.Add(&e); !s.Add(&e) {
@@ -413,6 +416,8 @@ type reading struct {
 	close  func() error
 	// own says that what next gives is in memory of the event's own, and stays as it is when the next one comes.
 	own bool
+	// lend has next give strings that are good until its next call. nil: it cannot.
+	lend func()
 	// again begins to read it from its beginning once more, of transactions those alone that only wants. passed is how many others have begun so far.
 	// nil: it cannot.
 	again func(in io.Reader, only func(txn uint64) bool) (passed func() int, err error)
@@ -455,7 +460,7 @@ func open(in Input, warn func(string)) (*reading, error) {
 	again := func(from io.Reader, only func(txn uint64) bool) (func() int, error) {
 		return r.Passed, r.Again(from, only)
 	}
-	return &reading{name: in.Name, header: r.Header(), next: r.Next, finish: finish, close: func() error { return nil }, own: true, again: again}, nil
+	return &reading{name: in.Name, header: r.Header(), next: r.Next, finish: finish, close: func() error { return nil }, own: true, lend: r.Lend, again: again}, nil
 }
 
 // openObserved begins to read the history in a trace.

@@ -97,7 +97,8 @@ type Options struct {
 	Recorder func(session uint64) int
 	// Origin names the recorder of a transaction, and tells the number that it gave to it, where several made the history. nil: there is one.
 	Origin func(txn uint64) (recorder string, own uint64)
-	// Only says which transactions are judged; of the others all is counted that is known without the graph (Settle gives the rest). nil: all of them.
+	// Only says which transactions are judged; of the others all is counted that is known without the graph (Settle gives the rest), and of
+	// their strings none is kept of which there are many: history.Reader.Lend. nil: all of them.
 	Only func(txn uint64) bool
 	// Walks gives the cycles that a transaction completes: then no edges are drawn, and nothing is searched. nil: the Checker searches.
 	Walks func(txn uint64) []cycle.Walk

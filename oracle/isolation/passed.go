@@ -127,8 +127,9 @@ func endPassed(c *Checker, t *txn, out history.Outcome) {
 	case history.OutcomeCommitted:
 		c.coverage.Committed++
 		if c.levels != nil {
-			c.levels.Ran(own(t))
-			c.ran = append(c.ran, ran{own(t), t.wrote})
+			is := own(t)
+			c.levels.Ran(is)
+			c.ran = append(c.ran, ran{is, t.wrote})
 		}
 	case history.OutcomeAborted:
 		c.coverage.Aborted++
@@ -154,8 +155,7 @@ func (s *spare) txn() *txn {
 // passed keeps the room of a transaction that was only counted.
 func (s *spare) passed(t *txn) {
 	if len(s.txns) < spareRooms && cap(t.stmts) <= spareLength {
-		clear(t.stmts)
-		t.stmts = t.stmts[:0]
+		t.stmts = t.stmts[:0] // they hold no texts
 		s.txns = append(s.txns, t)
 	}
 }

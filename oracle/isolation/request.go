@@ -84,6 +84,9 @@ func (q *requests) belongs(t *txn, name string) {
 	case t.request == nil:
 		r := q.by[name]
 		if r == nil {
+			if t.passed {
+				name = strings.Clone(name)
+			}
 			r = &request{name: name, txns: map[uint64]*txn{}, claims: map[history.Row][]claim{}}
 			q.by[name] = r
 			q.c.coverage.Requests++
@@ -159,6 +162,9 @@ func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool, mor
 	}
 	if len(s.apart.rows) == maxApart {
 		s.apart.rows = slices.Delete(s.apart.rows, 0, 1)
+	}
+	if t.passed {
+		row.key = strings.Clone(row.key)
 	}
 	s.apart.rows = append(s.apart.rows, row)
 }

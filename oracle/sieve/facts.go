@@ -105,15 +105,24 @@ type names struct {
 	bits  []uint64
 }
 
-// add adds a name. It reports whether it was not there.
-func (s *names) add(n name) bool {
-	at, had := s.words.put(max(n.near(64), 1), uint32(len(s.bits)))
-	if !had {
-		s.bits = append(s.bits, 0)
+// spot is where a name is in a set. Where the next one is beside it, it is not looked for.
+type spot struct {
+	key uint64
+	at  uint32
+}
+
+// add adds a name, and notes its spot. It reports whether it was not there.
+func (s *names) add(n name, last *spot) bool {
+	if key := max(n.near(64), 1); key != last.key {
+		at, had := s.words.put(key, uint32(len(s.bits)))
+		if !had {
+			s.bits = append(s.bits, 0)
+		}
+		*last = spot{key, at}
 	}
 	bit := uint64(1) << (n.number % 64)
-	was := s.bits[at]&bit != 0
-	s.bits[at] |= bit
+	was := s.bits[last.at]&bit != 0
+	s.bits[last.at] |= bit
 	return !was
 }
 

@@ -92,6 +92,7 @@ func TestPileJoin(t *testing.T) {
 func TestTokenHash(t *testing.T) {
 	seen := map[uint64]string{}
 	var all names
+	var last spot
 	for _, prefix := range []string{"", "T", "0", "T0", "T1", "s1-", "123456789012345", "12345678901234567890", "T123456789012345678", "a\x00"} {
 		for n := range 300 {
 			token := prefix + strconv.Itoa(n)
@@ -99,7 +100,7 @@ func TestTokenHash(t *testing.T) {
 				t.Errorf("%q and %q have one hash", token, other)
 			}
 			_, had := seen[tokenHash(token)]
-			if seen[tokenHash(token)] = token; all.add(nameOf(tokenSeed, token)) == had {
+			if seen[tokenHash(token)] = token; all.add(nameOf(tokenSeed, token), &last) == had {
 				t.Errorf("%q is there: %v", token, !had)
 			}
 		}

@@ -22,6 +22,7 @@ type Straight struct {
 	rows     index
 	last     []lastVersion // by the number of the row
 	tokens   names
+	spot     spot  // of the last token
 	versions names // of all rows, those that were undone too
 	tables   map[string]uint64
 	table    string // the last one
@@ -33,6 +34,7 @@ type lastVersion struct {
 	ver, order uint64
 	token      uint64 // of its writer; 0: it has none, or nobody in the history wrote it
 	sent       uint64 // when the statement that wrote it was sent
+	spot       spot
 }
 
 // straightTxn is the transaction that a session has open, or had last.
@@ -123,7 +125,7 @@ func (s *Straight) token(t *straightTxn, tokens []string) bool {
 			continue
 		}
 		n := nameOf(tokenSeed, text)
-		if tok := n.hash(); t.token != tok && !s.tokens.add(n) {
+		if tok := n.hash(); t.token != tok && !s.tokens.add(n, &s.spot) {
 			return false
 		} else {
 			t.token = cmp.Or(t.token, tok)
@@ -154,9 +156,10 @@ func (s *Straight) statement(e *history.Event) bool {
 		if a.Row.Key == "" {
 			return false
 		}
-		t.accesses = append(t.accesses, straightAccess{row: rowHash(s.hashOf(a.Row.Table), hash(keySeed, a.Row.Key)), order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
-			from: e.From, to: e.To, writes: a.Op.Writes(), deletes: a.Op == history.OpDelete})
+		t.accesses = append(t.accesses, straightAccess{})
 		n := &t.accesses[len(t.accesses)-1]
+		n.row, n.order, n.prevO, n.asOf = rowHash(s.hashOf(a.Row.Table), hash(keySeed, a.Row.Key)), a.Order, a.PrevOrder, a.AsOf
+		n.from, n.to, n.writes, n.deletes = e.From, e.To, a.Op.Writes(), a.Op == history.OpDelete
 		if a.Version != "" {
 			n.ver = nameOf(versionSeed, a.Version)
 		}
@@ -200,7 +203,7 @@ func (s *Straight) end(t *straightTxn, to uint64, out history.Outcome) bool {
 				return false
 			}
 		case !a.writes || a.deletes:
-		case out != history.OutcomeAborted || !s.versions.add(a.ver.of(a.row)):
+		case out != history.OutcomeAborted || !s.versions.add(a.ver.of(a.row), &spot{}):
 			return false
 		}
 	}
@@ -220,21 +223,21 @@ func (s *Straight) access(t *straightTxn, a *straightAccess) bool {
 	if a.prev != (name{}) && !s.saw(last, a.row, a.prev, a.prevO, a.prevW) || a.order <= max(last.order, history.OrderInitial) {
 		return false
 	}
-	*last = lastVersion{order: a.order, token: t.token, sent: a.from}
+	*last = lastVersion{order: a.order, token: t.token, sent: a.from, spot: last.spot}
 	if a.deletes {
 		return true // nobody can name that version
 	}
 	last.ver = a.ver.hash()
-	return s.versions.add(a.ver.of(a.row))
+	return s.versions.add(a.ver.of(a.row), &last.spot)
 }
 
 // saw reports whether a version that was read or replaced is the last one of the row. The first one that is seen may have been there before.
 func (s *Straight) saw(last *lastVersion, row uint64, ver name, order, token uint64) bool {
 	if last.order == 0 {
-		if order != history.OrderInitial || token != 0 || !s.versions.add(ver.of(row)) {
+		if order != history.OrderInitial || token != 0 || !s.versions.add(ver.of(row), &last.spot) {
 			return false
 		}
-		*last = lastVersion{ver: ver.hash(), order: order}
+		last.ver, last.order = ver.hash(), order
 		return true
 	}
 	return last.ver == ver.hash() && (order == 0 || order == last.order) && (token == 0 || token == last.token)

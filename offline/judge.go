@@ -129,7 +129,7 @@ func (j *Judgement) Levels(asked *level.Level) (*report.Levels, error) {
 // that while a sieve has numbers in arrays, which take much room, and in which a collection looks for nothing.
 const (
 	keepingGarbage = 200
-	sievingGarbage = 20
+	sievingGarbage = 10
 )
 
 // judgeAll is judgeOnce with a checker that keeps everything.

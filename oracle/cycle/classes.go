@@ -21,7 +21,7 @@ const (
 
 // far is how many visits the next search may take, behind so many transactions.
 func (g *Graph) far(txns int) int {
-	if g.spent > g.grant+g.free*txns {
+	if g.spent > g.grant+g.gift*txns {
 		return maxFar
 	}
 	return Unbounded
@@ -118,22 +118,22 @@ func (g *Graph) simpleCycle(s uint32, walks []Automaton) []Hop {
 		var p []Hop
 		var visit func(at uint32, state uint8) bool
 		visit = func(at uint32, state uint8) bool {
-			for n, x := range g.Nodes[at].Out {
-				for k, behind := a.hops(x.Kinds); k < behind; k++ {
+			for n, x := range g.Out(at) {
+				for k, behind := a.hops(x.Kinds()); k < behind; k++ {
 					next := a.to[state][k]
 					if left--; next == noState || left < 0 {
 						continue
 					}
 					p = append(p, Hop{at, uint32(n), k == 1})
-					if x.Node == s && a.final[next] {
+					if x.Node() == s && a.final[next] {
 						return true
 					}
-					if !on[x.Node] {
-						on[x.Node] = true
-						if visit(x.Node, next) {
+					if !on[x.Node()] {
+						on[x.Node()] = true
+						if visit(x.Node(), next) {
 							return true
 						}
-						delete(on, x.Node)
+						delete(on, x.Node())
 					}
 					p = p[:len(p)-1]
 				}

@@ -4,7 +4,12 @@
 // kept by those who search.
 package cycle
 
-import "wirecheck/anomaly"
+import (
+	"math/bits"
+	"slices"
+
+	"wirecheck/anomaly"
+)
 
 // Kinds is a set of kinds of dependencies.
 type Kinds uint8
@@ -16,58 +21,78 @@ const (
 	RW
 	SO
 	RT
-	Request // evidence of findings only, never in a graph
 	Row     // ww of writes that commute, see package isolation
+	Request // evidence of findings only, never in a graph
 
 	Data = WW | WR | RW
 )
 
-// Arc is all that leads from one node to another, from one of its ends.
-type Arc struct {
-	Node  uint32 // at the other end
-	Kinds Kinds
+// Arc is all that leads from one node to another, from one of its ends: the node at the other end, and the kinds in the lowest bits.
+type Arc uint32
+
+const (
+	arcBits = 6 // of kinds
+	maxNode = 1<<(32-arcBits) - 1
+)
+
+func arc(node uint32, k Kinds) Arc { return Arc(node<<arcBits | uint32(k)) }
+
+// Node is the node at the other end.
+func (a Arc) Node() uint32 { return uint32(a) >> arcBits }
+
+// Kinds are the kinds of dependencies.
+func (a Arc) Kinds() Kinds { return Kinds(a & (1<<arcBits - 1)) }
+
+// node is a transaction: what leads from it, and to it, in the order in which it was drawn.
+type node struct{ out, in list }
+
+// list is a list of arcs: where it begins, and how many there are.
+type list struct{ at, n uint32 }
+
+// smallList is how many arcs a list has room for at first. It has room for the next power of two then, unless Graph.Room gave it room.
+const smallList = 4
+
+// met says in which states the search of an epoch met a node: from the beginning of a walk, and from its end, a bit each. last is the entry of it in the
+// queue of the latter that came last.
+type met struct {
+	epoch       uint32
+	last        int32
+	ahead, back uint8
 }
-
-// Node is a transaction: what leads from it, and to it, in the order in which it was drawn.
-type Node struct{ Out, In []Arc }
-
-// visited says in which states a search met a node.
-type visited struct {
-	epoch  uint32 // of the last search that met it
-	states uint8  // a bit each
-}
-
-// hops are by state how many hops there are from a node to the end of a walk.
-type hops [maxStates]uint32
 
 // Graph is a graph of dependencies. It has one owner.
 type Graph struct {
-	Nodes []Node
 	// Backward says that an edge other than rw led to a transaction that had ended before its beginning did.
 	Backward bool
 	// Far counts the searches that ended at their limit and had found nothing till then.
 	Far int
 
-	// By the number of the node. Searches read the first ones most.
-	begins, ends []visited // by the search from the beginning of a walk, and by that from its end
-	left         []hops
-	ended        []uint64 // when it ended
+	nodes []node
+	arcs  []Arc        // of all lists
+	free  [32][]uint32 // where lists may begin again, by the power of two for which there is room
+	roomy bool         // all lists have room
+	met   []met
+	ended []uint64 // when it ended
 
 	mark        uint32  // epoch of searches
 	ahead, back []visit // queues of walk
 	near        int     // maxNear
 	spent       int     // visits of all searches without a bound of their own
 	grant       int     // maxSpent
-	free        int     // freeVisits
+	gift        int     // freeVisits
 }
 
-// New makes a graph with room for so many nodes.
-func New(nodes int) *Graph {
-	return &Graph{Nodes: make([]Node, 0, nodes), begins: make([]visited, 0, nodes), ends: make([]visited, 0, nodes), left: make([]hops, 0, nodes), ended: make([]uint64, 0, nodes), near: maxNear, grant: maxSpent, free: freeVisits}
+// New makes a graph with room for so many nodes, and arcs, if their number is known: then Room has to say of each node how many it may have.
+func New(nodes, arcs int) *Graph {
+	g := &Graph{nodes: make([]node, 0, nodes), met: make([]met, 0, nodes), ended: make([]uint64, 0, nodes), near: maxNear, grant: maxSpent, gift: freeVisits}
+	if arcs > 0 {
+		g.roomy, g.arcs = true, make([]Arc, 0, 2*arcs)
+	}
+	return g
 }
 
 // Limit sets how many visits the first search for a cycle may take, and how many all searches together are granted, and for each transaction.
-func (g *Graph) Limit(near, grant, free int) { g.near, g.grant, g.free = near, grant, free }
+func (g *Graph) Limit(near, grant, free int) { g.near, g.grant, g.gift = near, grant, free }
 
 // Default limits, see Limit.
 const (
@@ -78,43 +103,83 @@ const (
 
 // Add adds a transaction, which ended at this time, and gives its number.
 func (g *Graph) Add(end uint64) uint32 {
-	g.Nodes, g.begins, g.ends = append(g.Nodes, Node{}), append(g.begins, visited{}), append(g.ends, visited{})
-	g.left, g.ended = append(g.left, hops{}), append(g.ended, end)
-	return uint32(len(g.Nodes) - 1)
+	if len(g.nodes) > maxNode {
+		panic("cycle: too many transactions")
+	}
+	g.nodes, g.met, g.ended = append(g.nodes, node{}), append(g.met, met{}), append(g.ended, end)
+	return uint32(len(g.nodes) - 1)
 }
+
+// Room makes room for so many arcs from and to the node that was added last.
+func (g *Graph) Room(out, in uint32) {
+	at := uint32(len(g.arcs))
+	g.nodes[len(g.nodes)-1] = node{list{at, 0}, list{at + out, 0}}
+	g.arcs = g.arcs[:at+out+in]
+}
+
+// Out are the arcs from a node, In those to it. They are good until the next arc is drawn.
+func (g *Graph) Out(node uint32) []Arc { return g.of(g.nodes[node].out) }
+
+// In are the arcs to a node.
+func (g *Graph) In(node uint32) []Arc { return g.of(g.nodes[node].in) }
+
+func (g *Graph) of(l list) []Arc { return g.arcs[l.at : l.at+l.n] }
 
 // Join draws a new arc, and gives its places at both ends.
 func (g *Graph) Join(from, to uint32, k Kinds) (out, in uint32) {
-	a, b := &g.Nodes[from], &g.Nodes[to]
-	out, in = uint32(len(a.Out)), uint32(len(b.In))
-	a.Out, b.In = append(a.Out, Arc{to, k}), append(b.In, Arc{from, k})
-	return out, in
+	return g.put(&g.nodes[from].out, arc(to, k)), g.put(&g.nodes[to].in, arc(from, k))
+}
+
+func (g *Graph) put(l *list, a Arc) uint32 {
+	if n := l.n; !g.roomy && (n == 0 || n >= smallList && n&(n-1) == 0) {
+		g.grow(l)
+	}
+	l.n++
+	g.arcs[l.at+l.n-1] = a
+	return l.n - 1
+}
+
+// grow gives a list that is full twice the room.
+func (g *Graph) grow(l *list) {
+	old := *l
+	size := max(2*l.n, smallList)
+	class := bits.TrailingZeros32(size)
+	if n := len(g.free[class]); n > 0 {
+		l.at, g.free[class] = g.free[class][n-1], g.free[class][:n-1]
+	} else {
+		l.at = uint32(len(g.arcs))
+		g.arcs = slices.Grow(g.arcs, int(size))[:l.at+size]
+	}
+	if copy(g.arcs[l.at:], g.of(old)); old.n > 0 {
+		g.free[class-1] = append(g.free[class-1], old.at)
+	}
 }
 
 // Set gives an arc, by its places at both ends, its kinds.
 func (g *Graph) Set(from, out, to, in uint32, k Kinds) {
-	g.Nodes[from].Out[out].Kinds = k
-	g.Nodes[to].In[in].Kinds = k
+	g.Out(from)[out] = arc(to, k)
+	g.In(to)[in] = arc(from, k)
 }
 
 // Keep takes out all arcs, and the nodes that keep does not want. It gives each node that stays its new number, in their order.
 func (g *Graph) Keep(keep func(node uint32) bool, number func(old, new uint32)) {
 	kept := 0
-	for i := range g.Nodes {
+	for i := range g.nodes {
 		if keep(uint32(i)) {
-			g.Nodes[kept], g.ended[kept] = Node{g.Nodes[i].Out[:0], g.Nodes[i].In[:0]}, g.ended[i]
+			g.ended[kept] = g.ended[i]
 			number(uint32(i), uint32(kept))
 			kept++
 		}
 	}
-	clear(g.Nodes[kept:])
-	g.Nodes, g.ended = g.Nodes[:kept], g.ended[:kept]
-	clear(g.begins) // who stays has another number
-	clear(g.ends)
-	g.begins, g.ends, g.left = g.begins[:kept], g.ends[:kept], g.left[:kept]
-	if cap(g.Nodes) > 4*kept {
-		g.Nodes, g.ended = append([]Node(nil), g.Nodes...), append([]uint64(nil), g.ended...)
-		g.begins, g.ends, g.left = make([]visited, kept), make([]visited, kept), make([]hops, kept)
+	clear(g.nodes)
+	clear(g.met) // who stays has another number
+	arcs := len(g.arcs)
+	g.nodes, g.ended, g.met, g.arcs, g.free = g.nodes[:kept], g.ended[:kept], g.met[:kept], g.arcs[:0], [32][]uint32{}
+	if cap(g.nodes) > 4*kept {
+		g.nodes, g.ended, g.met = make([]node, kept), append([]uint64(nil), g.ended...), make([]met, kept)
+	}
+	if cap(g.arcs) > 4*arcs {
+		g.arcs = nil
 	}
 }
 
@@ -125,7 +190,7 @@ type Hop struct {
 }
 
 // To is where a hop leads.
-func (g *Graph) To(h Hop) uint32 { return g.Nodes[h.From].Out[h.Arc].Node }
+func (g *Graph) To(h Hop) uint32 { return g.Out(h.From)[h.Arc].Node() }
 
 // Walk is a cycle as one who knows the transactions by their ids can tell it.
 type Walk struct {

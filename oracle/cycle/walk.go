@@ -74,7 +74,7 @@ func (g *Graph) Accepts(a *Automaton, p []Hop) bool {
 	state := a.start
 	for _, h := range p {
 		next, ok := a.next(state, h.RW)
-		if k := g.Nodes[h.From].Out[h.Arc].Kinds & a.mask; !ok || h.RW && k&RW == 0 || !h.RW && k&^RW == 0 {
+		if k := g.Out(h.From)[h.Arc].Kinds() & a.mask; !ok || h.RW && k&RW == 0 || !h.RW && k&^RW == 0 {
 			return false
 		}
 		state = next
@@ -138,8 +138,8 @@ func nonadjacent(firstRW bool) Automaton {
 // visit is one entry of a search's queue.
 type visit struct {
 	at     uint32 // a node
-	parent int32
-	arc    uint32 // number of the arc by which it was reached from parent
+	parent int32  // in back: the entry of the node that came before, in another state
+	arc    uint32 // number of the arc by which it was reached from parent; in back: how many hops there are to the end of the walk
 	state  uint8
 	rw     bool
 }
@@ -241,8 +241,8 @@ func (g *Graph) withinOf(s uint32, a *Automaton) (states uint8) {
 			states |= 1 << state
 		}
 	}
-	for _, x := range g.Nodes[s].Out {
-		for k, behind := a.hops(x.Kinds); k < behind; k++ {
+	for _, x := range g.Out(s) {
+		for k, behind := a.hops(x.Kinds()); k < behind; k++ {
 			add(a.to[a.start][k])
 		}
 	}
@@ -261,12 +261,12 @@ func (g *Graph) withinOf(s uint32, a *Automaton) (states uint8) {
 // one that ended later, all that follows the last rw of a walk from t ended no earlier.
 func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 	floor := uint64(math.MaxUint64)
-	for _, x := range g.Nodes[s].Out {
-		if x.Kinds&a.mask&^RW != 0 && a.to[a.start][0] != noState {
+	for _, x := range g.Out(s) {
+		if x.Kinds()&a.mask&^RW != 0 && a.to[a.start][0] != noState {
 			return 0
 		}
-		if x.Kinds&RW != 0 {
-			floor = min(floor, g.ended[x.Node])
+		if x.Kinds()&RW != 0 {
+			floor = min(floor, g.ended[x.Node()])
 		}
 	}
 	return floor
@@ -274,23 +274,38 @@ func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 
 // left is how many hops there are from a node to the end, as far as the search from there came; 0: it did not come to it.
 func (w *search) left(node uint32, state uint8) uint32 {
-	if seen := w.Graph.ends[node]; seen.epoch == w.epoch && seen.states>>state&1 != 0 {
-		return w.Graph.left[node][state]
+	seen := &w.met[node]
+	if seen.epoch != w.epoch || seen.back>>state&1 == 0 {
+		return 0
 	}
-	return 0
+	v := &w.back[seen.last]
+	for v.state != state {
+		v = &w.back[v.parent]
+	}
+	return v.arc
+}
+
+// meet is what the search knows of a node.
+func (w *search) meet(node uint32) *met {
+	seen := &w.met[node]
+	if seen.epoch != w.epoch {
+		*seen = met{epoch: w.epoch}
+	}
+	return seen
 }
 
 // advance visits the next level of the search from the beginning. short says that it may end where the sides meet: the first one that meets is the
 // one that is taken.
 func (w *search) advance(short bool) {
-	from, nodes, begins, to := len(w.ahead), w.Nodes, w.begins, &w.a.to
+	from, to := len(w.ahead), &w.a.to
 	for i := w.aheadLevel; i < from; i++ {
 		at := w.ahead[i]
-		for n, x := range nodes[at.at].Out {
-			if x.Node == w.s {
+		for n, x := range w.Out(at.at) {
+			node := x.Node()
+			if node == w.s {
 				continue
 			}
-			for ways := w.ways[x.Kinds]; ways != 0; ways &= ways - 1 {
+			for ways := w.ways[x.Kinds()]; ways != 0; ways &= ways - 1 {
 				rw := ways&1 == 0
 				state := to[at.state][0]
 				if rw {
@@ -299,16 +314,13 @@ func (w *search) advance(short bool) {
 				if state == noState {
 					continue
 				}
-				seen := &begins[x.Node]
-				if seen.epoch != w.epoch {
-					*seen = visited{epoch: w.epoch}
-				}
-				if seen.states>>state&1 != 0 {
+				seen := w.meet(node)
+				if seen.ahead>>state&1 != 0 {
 					continue
 				}
-				seen.states |= 1 << state
-				w.ahead = append(w.ahead, visit{at: x.Node, arc: uint32(n), parent: int32(i), state: state, rw: rw})
-				if short && w.left(x.Node, state) == w.hops {
+				seen.ahead |= 1 << state
+				w.ahead = append(w.ahead, visit{at: node, arc: uint32(n), parent: int32(i), state: state, rw: rw})
+				if short && w.left(node, state) == w.hops {
 					w.aheadLevel = from
 					return
 				}
@@ -320,24 +332,23 @@ func (w *search) advance(short bool) {
 
 // retreat visits the nodes from which one hop leads to a node in a state.
 func (w *search) retreat(node uint32, state uint8) {
-	ends := w.Graph.ends
 	into := w.into[state]
-	for _, x := range w.Nodes[node].In {
+	for _, x := range w.In(node) {
 		states := uint8(0)
-		if ways := w.ways[x.Kinds]; ways == 1 {
+		if ways := w.ways[x.Kinds()]; ways == 1 {
 			states = into[0]
 		} else if ways == 2 {
 			states = into[1]
 		} else if ways == 3 {
-			w.enter(ends, x.Node, into[0])
+			w.enter(x.Node(), into[0])
 			states = into[1]
 		}
-		w.enter(ends, x.Node, states)
+		w.enter(x.Node(), states)
 	}
 }
 
 // enter visits a node from which a hop leads on in some states.
-func (w *search) enter(ends []visited, node uint32, states uint8) {
+func (w *search) enter(node uint32, states uint8) {
 	if node == w.s {
 		states &= 1 << w.a.start
 	} else {
@@ -346,18 +357,15 @@ func (w *search) enter(ends []visited, node uint32, states uint8) {
 	if states == 0 {
 		return
 	}
-	seen := &ends[node]
-	if seen.epoch != w.epoch {
-		*seen = visited{epoch: w.epoch}
-	}
-	for states &^= seen.states; states != 0; states &= states - 1 {
+	seen := w.meet(node)
+	for states &^= seen.back; states != 0; states &= states - 1 {
 		p := uint8(bits.TrailingZeros8(states))
 		if w.a.calm[p] && w.ended[node] < w.floor {
 			continue
 		}
-		seen.states |= 1 << p
-		w.Graph.left[node][p] = w.hops + 1
-		w.back = append(w.back, visit{at: node, state: p})
+		w.back = append(w.back, visit{at: node, state: p, parent: seen.last, arc: w.hops + 1})
+		seen.back |= 1 << p
+		seen.last = int32(len(w.back) - 1)
 	}
 }
 
@@ -378,14 +386,14 @@ func (w *search) path(i int) []Hop {
 
 // onward is the first hop from a visit by which the end is so many hops away.
 func (w *search) onward(at visit, left uint32) (Hop, visit) {
-	for n, x := range w.Nodes[at.at].Out {
-		for k, behind := w.a.hops(x.Kinds); k < behind; k++ {
+	for n, x := range w.Out(at.at) {
+		for k, behind := w.a.hops(x.Kinds()); k < behind; k++ {
 			state := w.a.to[at.state][k]
-			if state == noState || left == 1 && (x.Node != w.s || !w.a.final[state]) {
+			if state == noState || left == 1 && (x.Node() != w.s || !w.a.final[state]) {
 				continue
 			}
-			if left == 1 || x.Node != w.s && w.left(x.Node, state) == left-1 {
-				return Hop{From: at.at, Arc: uint32(n), RW: k == 1}, visit{at: x.Node, state: state}
+			if left == 1 || x.Node() != w.s && w.left(x.Node(), state) == left-1 {
+				return Hop{From: at.at, Arc: uint32(n), RW: k == 1}, visit{at: x.Node(), state: state}
 			}
 		}
 	}

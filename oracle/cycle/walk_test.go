@@ -8,7 +8,7 @@ import (
 
 // nodes makes a graph of transactions without edges.
 func nodes(n int) *Graph {
-	g := New(n)
+	g := New(n, 0)
 	for i := range n {
 		g.Add(uint64(i + 1))
 	}
@@ -21,10 +21,10 @@ func (g *Graph) draw(k Kinds, from, to uint32) {
 		return
 	}
 	g.Backward = g.Backward || k != RW && g.ended[from] > g.ended[to]
-	for i, x := range g.Nodes[from].Out {
-		if x.Node == to {
-			in := slices.IndexFunc(g.Nodes[to].In, func(a Arc) bool { return a.Node == from })
-			g.Set(from, uint32(i), to, uint32(in), x.Kinds|k)
+	for i, x := range g.Out(from) {
+		if x.Node() == to {
+			in := slices.IndexFunc(g.In(to), func(a Arc) bool { return a.Node() == from })
+			g.Set(from, uint32(i), to, uint32(in), x.Kinds()|k)
 			return
 		}
 	}
@@ -45,9 +45,9 @@ func forward(g *Graph, s uint32, a *Automaton) []Hop {
 	q := []entry{{place{s, a.start}, nil}}
 	for i := 0; i < len(q); i++ {
 		at := q[i]
-		for n, x := range g.Nodes[at.node].Out {
+		for n, x := range g.Out(at.node) {
 			for _, rw := range [2]bool{false, true} {
-				if k := x.Kinds & a.mask; rw && k&RW == 0 || !rw && k&^RW == 0 {
+				if k := x.Kinds() & a.mask; rw && k&RW == 0 || !rw && k&^RW == 0 {
 					continue
 				}
 				state, ok := a.next(at.state, rw)
@@ -55,10 +55,10 @@ func forward(g *Graph, s uint32, a *Automaton) []Hop {
 					continue
 				}
 				way := append(slices.Clone(at.way), Hop{at.node, uint32(n), rw})
-				if x.Node == s && a.final[state] {
+				if x.Node() == s && a.final[state] {
 					return way
 				}
-				if next := (place{x.Node, state}); x.Node != s && !seen[next] {
+				if next := (place{x.Node(), state}); x.Node() != s && !seen[next] {
 					seen[next] = true
 					q = append(q, entry{next, way})
 				}
@@ -74,7 +74,7 @@ func TestWalkAsForward(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		g := nodes(3 + rng.IntN(12))
-		n := len(g.Nodes)
+		n := len(g.nodes)
 		type drawn struct {
 			k        Kinds
 			from, to uint32
@@ -101,7 +101,7 @@ func TestWalkAsForward(t *testing.T) {
 		}
 		for _, cl := range Classes {
 			for _, a := range cl.Walks {
-				s := uint32(rng.IntN(len(g.Nodes)))
+				s := uint32(rng.IntN(len(g.nodes)))
 				want := forward(g, s, &a)
 				got, _ := g.Look(s, &a, Unbounded)
 				if !slices.Equal(got, want) {

@@ -200,7 +200,7 @@ func (c *Checker) search(session uint64) {
 		}
 	}
 	for _, s := range sources {
-		if s.node == 0 || len(c.paths.Nodes[s.node-1].In) == 0 || len(s.out) == 0 {
+		if s.node == 0 || len(c.paths.In(s.node-1)) == 0 || len(s.out) == 0 {
 			continue
 		}
 		if c.classes(s, session, edgeData, "") {

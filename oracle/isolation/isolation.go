@@ -196,7 +196,7 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost, c.conditions = lost{}, lost{}
 	}
-	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0), opts.Walks != nil
+	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0, 0), opts.Walks != nil
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()

@@ -37,6 +37,7 @@ func (l *lender) event(e *history.Event) *history.Event {
 	}
 	for i := range lent.Reads {
 		lend(&lent.Reads[i].Where)
+		lend(&lent.Reads[i].Snapshot)
 	}
 	lend(&lent.Params)
 	lend(&lent.Request)

@@ -310,10 +310,15 @@ func (g *Graph) cyclic(kinds Kind) *component {
 // part is the transactions that are in, and the edges of some kinds between them.
 func (g *Graph) part(in []bool, kinds Kind) *component {
 	c := &component{}
-	place := make([]int32, len(g.txns))
+	place, count := make([]int32, len(g.txns)), int32(0)
+	for i := range g.txns {
+		if in[i] {
+			place[i], count = count, count+1
+		}
+	}
+	c.txns = make([]Txn, 0, count) // append would copy all of it again and again
 	for i, t := range g.txns {
 		if in[i] {
-			place[i] = int32(len(c.txns))
 			c.txns = append(c.txns, t)
 		}
 	}
@@ -329,7 +334,7 @@ func (g *Graph) part(in []bool, kinds Kind) *component {
 		n = len(c.txns)
 	}
 	within(func(*edge) { n++ })
-	c.edges = make([]edge, 0, n) // append would copy all of it again and again
+	c.edges = make([]edge, 0, n)
 	within(func(e *edge) {
 		e.from, e.to = place[e.from], place[e.to]
 		c.edges = append(c.edges, *e)

@@ -20,7 +20,7 @@ type edge struct {
 	leaves     bool // it leads to the other one
 }
 
-// drafts keeps the edges that transactions draw, in some 17 bytes each. An edge begins with the place of the one that its transaction drew before.
+// drafts keeps the edges that transactions draw, in some 12 bytes each. An edge begins with the place of the one that its transaction drew before.
 type drafts struct {
 	blocks [][]byte
 	last   []uint32 // by transaction: one more than the place of its last edge; 0: it drew none
@@ -30,6 +30,8 @@ type drafts struct {
 const (
 	draftOver   = byte(cycle.RW) << 1
 	draftLeaves = draftOver << 1
+	draftSame   = draftLeaves << 1 // each access is the only one of its statement, by its number
+	draftMine   = draftSame << 1   // it is drawn at the access that it is of
 	maxDraft    = 4 + 1 + 8*binary.MaxVarintLen32
 )
 
@@ -49,10 +51,16 @@ func (d *drafts) add(by uint32, e *edge) bool {
 	if e.leaves {
 		is |= draftLeaves
 	}
+	if e.mySt == e.mine && e.hisS == e.his {
+		is |= draftSame
+	}
+	if e.nth == e.mine {
+		is |= draftMine
+	}
 	b = append(binary.LittleEndian.AppendUint32(b, d.last[by]), is)
 	b = binary.AppendVarint(b, int64(e.other)-int64(by))
-	for _, v := range [...]uint32{e.nth, e.mine, e.his, e.mySt, e.hisS, e.old} {
-		b = binary.AppendUvarint(b, uint64(v))
+	for _, v := range e.numbers(is) {
+		b = binary.AppendUvarint(b, uint64(*v))
 	}
 	d.blocks[n] = binary.AppendVarint(b, int64(e.new)-int64(e.old))
 	d.last[by] = uint32(place)
@@ -75,14 +83,34 @@ func (d *drafts) of(by uint32) []edge {
 	return d.list
 }
 
+// numbers are what is kept of e besides its ends and its new version.
+func (e *edge) numbers(is byte) []*uint32 {
+	list := [...]*uint32{&e.old, &e.mine, &e.his, &e.nth, &e.mySt, &e.hisS}
+	switch is & (draftSame | draftMine) {
+	case 0:
+		return list[:]
+	case draftSame:
+		return list[:4]
+	case draftMine:
+		return append(list[:3], list[4:]...)
+	}
+	return list[:3]
+}
+
 func (e *edge) read(b []byte, by uint32) {
 	is := b[0]
 	e.kind, e.over, e.leaves = cycle.Kinds(is)&cycle.Data, is&draftOver != 0, is&draftLeaves != 0
 	delta, n := binary.Varint(b[1:])
 	e.other, b = uint32(int64(by)+delta), b[1+n:]
-	for _, to := range [...]*uint32{&e.nth, &e.mine, &e.his, &e.mySt, &e.hisS, &e.old} {
+	for _, to := range e.numbers(is) {
 		v, n := binary.Uvarint(b)
 		*to, b = uint32(v), b[n:]
+	}
+	if is&draftMine != 0 {
+		e.nth = e.mine
+	}
+	if is&draftSame != 0 {
+		e.mySt, e.hisS = e.mine, e.his
 	}
 	delta, _ = binary.Varint(b)
 	e.new = uint32(int64(e.old) + delta)

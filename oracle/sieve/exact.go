@@ -83,10 +83,15 @@ func (s *Sieve) plainSoFar() string {
 	return ""
 }
 
+// worth reports whether the history may be plain, and has so many suspects that it is worth the work.
+func (s *Sieve) worth(suspects int) bool {
+	return s.opts.Walks > 0 && suspects >= s.opts.Walks && s.plainSoFar() == "" && (s.opts.Commutes == nil || !s.opts.Commutes())
+}
+
 // exact draws the edges of all rows between suspects; nil if the history is not plain, or it is not worth the work. Where the suspects are most of all,
 // it draws all edges: some searches are bounded by what they visit, and are to find what those of a Checker find that is given all.
 func (s *Sieve) exact(in []bool, suspects int) *exact {
-	if s.opts.Walks == 0 || suspects < s.opts.Walks || s.plainSoFar() != "" || s.opts.Commutes != nil && s.opts.Commutes() {
+	if !s.worth(suspects) {
 		return nil
 	}
 	if 2*suspects > len(in) {
@@ -104,6 +109,7 @@ func (s *Sieve) exact(in []bool, suspects int) *exact {
 			}
 		}
 	}
+	x.row, x.seen = nil, nil // they keep the facts of rows
 	return x
 }
 

@@ -3,6 +3,7 @@ package sieve
 import (
 	"cmp"
 	"math/bits"
+	"runtime/debug"
 	"slices"
 )
 
@@ -61,10 +62,15 @@ func (r *Result) Suspect(id uint64) bool { return r.All != "" || r.in.has(id) }
 
 // Judge says which of the transactions so far are suspect. Nothing can be added behind it.
 func (s *Sieve) Judge() *Result {
+	asked := false
 	for _, tb := range s.tables {
+		asked = asked || tb.asked
 		if tb.keyed && tb.unkeyed {
 			s.undecided("a table has rows with keys and rows without")
 		}
+	}
+	if !asked {
+		s.txns.tables = nil
 	}
 	if s.why == "" {
 		s.judgeRows()
@@ -72,25 +78,29 @@ func (s *Sieve) Judge() *Result {
 	if s.why != "" {
 		return &Result{All: s.why}
 	}
-	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose, Alone: s.related() == ""}
-	in := make([]bool, len(s.txns.id))
-	r.in.most = 4*uint64(len(in)) + 4096
-	g := s.graph()
-	r.Cycles = g.suspects(&s.txns, in, nil)
-	if s.meeting.units.len() > 0 {
-		r.Cycles += s.units(in, nil)
-	}
-	s.context(r, in)
-	x := s.exact(in, r.Suspects)
-	if s.opts.Order {
-		r.Order = s.order(g)
-	} else {
-		s.meeting.edges = pile[[2]uint32]{}
+	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose, Alone: s.related() == "", in: ids{most: 4*uint64(len(s.txns.id)) + 4096}}
+	g := s.data()
+	x := s.tangled(r, g)
+	if x == nil {
+		in := make([]bool, len(s.txns.id))
+		s.time(g)
+		r.Cycles = g.suspects(&s.txns, in, nil)
+		if s.meeting.units.len() > 0 {
+			r.Cycles += s.units(in, nil)
+		}
+		s.context(r, in)
+		if s.opts.Order {
+			r.Order = s.order(g)
+		} else {
+			s.meeting.edges = pile[[2]uint32]{}
+		}
+		x = s.exact(in, r.Suspects)
 	}
 	g = nil
 	if x != nil {
 		if !x.rough && s.tellAll() {
 			s.forgetRows()
+			debug.FreeOSMemory() // the walks need larger pieces than the facts of rows leave
 		}
 		r.Walks = s.walks(x)
 		r.Walks.nodes = &r.in
@@ -98,6 +108,32 @@ func (s *Sieve) Judge() *Result {
 	s.forgetRows()
 	s.txns.began = nil
 	return r
+}
+
+// tangled draws the edges of a plain history of which most transactions can be in a cycle: nearly all of these are, and where no order is asked for, nobody
+// has to know which ones. nil: it is not plain, or not so.
+func (s *Sieve) tangled(r *Result, g *graph) *exact {
+	most := 0
+	for _, is := range g.only {
+		if is {
+			most++
+		}
+	}
+	if s.opts.Order || 2*most <= len(g.only) || !s.worth(most) {
+		return nil
+	}
+	in := slices.Clone(g.only)
+	for n, is := range s.txns.is {
+		in[n] = in[n] || is&special != 0
+	}
+	s.context(r, in)
+	s.meeting.edges = pile[[2]uint32]{} // they take much room
+	x := s.exact(in, r.Suspects)
+	if x == nil {
+		r.Suspects, r.in = 0, ids{most: r.in.most}
+		s.judgeRows()
+	}
+	return x
 }
 
 // judgeRows draws the edges of all rows. Each part has a meeting of its own, so that they do not meet before their ends.
@@ -132,13 +168,24 @@ func (s *Sieve) tellAll() bool { return !s.named && !s.images && !s.inserts }
 
 // graph is what cycles of transactions are looked for in.
 func (s *Sieve) graph() *graph {
+	g := s.data()
+	s.time(g)
+	return g
+}
+
+// time adds session order and real time, where they count.
+func (s *Sieve) time(g *graph) {
+	if s.opts.Ordered {
+		s.meeting.order(g)
+	}
+}
+
+// data is the graph without session order and real time.
+func (s *Sieve) data() *graph {
 	g := &graph{nodes: uint32(len(s.txns.id)), use: &s.meeting.edges}
 	s.asked(g)
 	if g.edges.len() == 0 { // who asked by conditions is linked with others back and forth
 		g.only, g.list = s.meeting.tangle(s.opts.Ordered)
-	}
-	if s.opts.Ordered {
-		s.meeting.order(g)
 	}
 	return g
 }

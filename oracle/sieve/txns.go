@@ -1,7 +1,5 @@
 package sieve
 
-import "slices"
-
 // status is what is known of a transaction.
 type status uint16
 
@@ -43,7 +41,7 @@ func (t *txns) begin(id uint64, session uint32, from uint64) uint32 {
 }
 
 // double makes room for as much as there is.
-func double[T any](list []T) []T { return slices.Grow(list, len(list)) }
+func double[T any](list []T) []T { return append(make([]T, 0, max(64, 2*len(list))), list...) }
 
 func (t *txns) sameClock(a, b uint32) bool {
 	return t.recorders[t.session[a]] == t.recorders[t.session[b]]

@@ -48,30 +48,17 @@ const (
 func (x *exact) walks() *Walks {
 	n := len(x.in)
 	w := &Walks{txns: x.txns, drawn: x.drawn, by: map[uint64][]cycle.Walk{}, in: ids{most: 4*uint64(n) + 4096}}
-	nodes, arcs := 0, uint32(0)
-	for i := range n {
-		arcs += x.out[i]
-		if x.in[i] {
-			nodes++
-		}
+	arcs := 0
+	for _, k := range x.out {
+		arcs += int(k)
 	}
-	g := cycle.New(nodes)
+	g := cycle.New(n, arcs)
 	g.Limit(cycle.DefaultNear, walksGrant, walksFree)
-	of, back := make([]uint32, n), make([]uint32, 0, nodes)
-	all := make([]cycle.Arc, 2*arcs)
-	room := func(most uint32) []cycle.Arc {
-		r := all[:0:most]
-		all = all[most:]
-		return r
-	}
 	for i := range n {
-		if x.in[i] {
-			of[i] = g.Add(uint64(x.ends[i]))
-			g.Nodes[of[i]] = cycle.Node{Out: room(x.out[i]), In: room(x.into[i])}
-			back = append(back, uint32(i))
-		}
+		g.Add(uint64(x.ends[i]))
+		g.Room(x.out[i], x.into[i])
 	}
-	at := [2][]uint32{make([]uint32, nodes), make([]uint32, nodes)} // the places of the arcs from and to a transaction that ends, by their other ends
+	at := [2][]uint32{x.out, x.into} // not needed any more; from here on the places of the arcs from and to a transaction that ends, by their other ends
 	begun := 0
 	for end, t := range x.txns.ended {
 		for begun < n && int(x.txns.began[begun]) <= end {
@@ -84,12 +71,12 @@ func (x *exact) walks() *Walks {
 		for i := range list {
 			e := &list[i]
 			g.Backward = g.Backward || e.kind != cycle.RW && e.leaves
-			w.draw(g, of[t], of[e.other], e, at)
+			w.draw(g, t, e.other, e, at)
 		}
-		if s := of[t]; len(g.Nodes[s].In) > 0 && len(g.Nodes[s].Out) > 0 {
-			found, _ := g.Through(s, cycle.Data, begun)
+		if len(g.In(t)) > 0 && len(g.Out(t)) > 0 {
+			found, _ := g.Through(t, cycle.Data, begun)
 			for _, f := range found {
-				w.add(t, f, g, back, x)
+				w.add(t, f, g, x)
 			}
 		}
 	}
@@ -99,24 +86,24 @@ func (x *exact) walks() *Walks {
 
 // draw draws an edge of node t, whose transaction ends. The arc between the two, if there is one already, is the last one at the other end.
 func (w *Walks) draw(g *cycle.Graph, t, other uint32, e *edge, at [2][]uint32) {
-	to, from := g.Nodes[other].In, g.Nodes[other].Out
+	to, from := g.In(other), g.Out(other)
 	switch {
-	case e.leaves && len(to) > 0 && to[len(to)-1].Node == t:
-		g.Set(t, at[0][other], other, uint32(len(to)-1), to[len(to)-1].Kinds|e.kind)
+	case e.leaves && len(to) > 0 && to[len(to)-1].Node() == t:
+		g.Set(t, at[0][other], other, uint32(len(to)-1), to[len(to)-1].Kinds()|e.kind)
 	case e.leaves:
 		at[0][other], _ = g.Join(t, other, e.kind)
-	case len(from) > 0 && from[len(from)-1].Node == t:
-		g.Set(other, uint32(len(from)-1), t, at[1][other], from[len(from)-1].Kinds|e.kind)
+	case len(from) > 0 && from[len(from)-1].Node() == t:
+		g.Set(other, uint32(len(from)-1), t, at[1][other], from[len(from)-1].Kinds()|e.kind)
 	default:
 		_, at[1][other] = g.Join(other, t, e.kind)
 	}
 }
 
 // add adds a cycle that transaction t completed.
-func (w *Walks) add(t uint32, f cycle.Found, g *cycle.Graph, back []uint32, x *exact) {
+func (w *Walks) add(t uint32, f cycle.Found, g *cycle.Graph, x *exact) {
 	walk := cycle.Walk{Class: f.Class}
 	for _, h := range f.Hops {
-		from, to := back[h.From], back[g.To(h)]
+		from, to := h.From, g.To(h)
 		by, leaves, other := from, true, to
 		if x.ends[to] > x.ends[from] {
 			by, leaves, other = to, false, from

@@ -63,8 +63,13 @@ func (s *preparedStatements) execute(f frame) error {
 		}
 	}
 	p.longData, p.cursor = false, cursor
-	return x.run()
+	err = x.run()
+	p.longData = x.answer.failed && x.answer.err.Code == wrongArguments // the server's statement is unusable until it is reset (MariaDB 10.11.19)
+	return err
 }
+
+// wrongArguments is ER_WRONG_ARGUMENTS: long data was sent for no parameter.
+const wrongArguments = "1210"
 
 // refuse answers an execution with the server's error in answer to the preparation.
 func (s *preparedStatements) refuse(f frame, p *prepared, e *history.ServerError) error {
@@ -199,6 +204,7 @@ func (s *preparedStatements) fetch(f frame) error {
 	}
 	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
 	st.running = o.tracker.Answer(st.ticket)
+	o.warnings.clear(plan, &o.traits)
 	if err := o.relayCommand(); err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (s *preparedStatements) choose(p *prepared, aside bool) (fm *form, refused 
 	now := o.settings.current()
 	now.Database = p.forms[0].session.Database // names were resolved when it was prepared
 	changed := !o.known().Current(p.used.uses, true)
-	if p.sql == "" || p.longData || p.used.session == now && !changed {
+	if p.sql == "" || p.longData || o.settings.state != settingsKnown || p.used.session == now && !changed {
 		return p.used, nil, nil
 	}
 	stale := now

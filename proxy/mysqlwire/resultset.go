@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
@@ -45,6 +46,7 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	}
 	if a.prepared != nil && o.traits.TellsNewColumns {
 		a.another, a.reshaped = a.prepared.tells(int(count) - hidden)
+		a.reshaped = a.reshaped && !slices.Contains(changing, st.plan.Verb) // RETURNING
 	}
 	cols := &columns{hidden: hidden, binary: a.binary, hide: st.plan.Conceal}
 	var names *[][5]string

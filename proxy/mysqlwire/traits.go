@@ -35,13 +35,18 @@ func traitsOf(f dialect.Flavor) traits {
 // functions that are not known yet.
 func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
 	switch {
-	case p.Schema || t.ClearsWarnings:
+	case t.ClearsWarnings:
 		return true
+	case p.Schema:
+		return !tableless.MatchString(p.Text)
 	case p.Coverage == history.CoverageOpaque && p.Verb == "select":
 		return tables.MatchString(p.Text)
 	}
 	return p.Coverage != history.CoverageNone && p.Control.Verb != statement.ControlBegin // one WITH CONSISTENT SNAPSHOT is seen exactly
 }
+
+// tableless are definitions that name no table.
+var tableless = regexp.MustCompile(`(?is)^\s*(?:DROP\s+TRIGGER|(?:CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+|AGGREGATE\s+|DEFINER\s*=\s*\S+\s+)*(?:DATABASE|SCHEMA|PROCEDURE|FUNCTION|PACKAGE|EVENT|USER|ROLE|SERVER))\b`)
 
 // tables are the words in front of tables and subqueries of a query.
 var tables = regexp.MustCompile(`(?i)\b(?:FROM|TABLE)\b|\bSELECT\b(?s:.*)\bSELECT\b`)

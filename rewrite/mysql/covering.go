@@ -22,7 +22,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 	switch {
 	case src.rel == nil || src.why != "":
 		return ""
-	case locking && (s.covered(n, all, list, src) || s.r.flavor == MySQL && s.keyCovered(n, all, list, src) && !s.ordersByKey(n, list, src)): // the status flag
+	case locking && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src) && s.tellsKey(n, list, src)):
 		return "a locking read that an index covers"
 	case (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && (s.keyCovered(n, all, list, src) || all.distinct && !quietly{s: s, list: list}.condition(n.Where)):
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none; to try it, conditions are evaluated, which may warn
@@ -38,6 +38,15 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 	}
 	src.byKey(s.r.flavor)
 	return ""
+}
+
+// tellsKey reports whether the answer to a locking read of rows of the primary key tells that nothing else is read: MySQL's by a status flag, MariaDB's if a
+// join looks for a part of the key.
+func (s *judge) tellsKey(n *ast.SelectStmt, list []source, src *source) bool {
+	if s.r.flavor == MySQL {
+		return !s.ordersByKey(n, list, src)
+	}
+	return s.r.flavor == MariaDB && len(list) > 1 && len(src.rel.Key) > 1
 }
 
 // mayJoin reports whether MySQL may make joins of a query's subqueries. It does not of those in the select list.

@@ -151,8 +151,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	case grouped && len(all.aggregates) == 0:
 		s.opaque("aggregates of an outer query")
 		return
-	case grouped && (locking || len(all.extremes) == len(all.aggregates)) && extreme(all.extremes, list):
-		// They may come from the end of an index without reading, or locking, anything else.
+	case grouped && (locking && extreme(all.extremes, list) || extremesOnly(n, list)):
 		s.opaque("MIN or MAX of an index")
 		return
 	}
@@ -286,6 +285,18 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op
 	p.Hidden, p.Stamp, p.Log = len(seen), true, true
 	p.Coverage = history.CoverageExact
 	p.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return list, nil }
+}
+
+// extremesOnly reports whether all aggregates of a query, subqueries apart, are MIN and MAX, one of them of a column of an index: they may come from the end of an
+// index without reading, or locking, anything else, and then the server does not look at ORDER BY either.
+func extremesOnly(n *ast.SelectStmt, list []source) bool {
+	var own finding
+	mysqlsyntax.Visit(n, func(n ast.Node) bool {
+		own.enter(n)
+		_, nested := n.(*ast.SubqueryExpr)
+		return nested
+	})
+	return len(own.extremes) == len(own.aggregates) && extreme(own.extremes, list)
 }
 
 // extreme reports whether one of the expressions may be a column of an index: MIN and MAX of an expression are never

@@ -148,7 +148,7 @@ func (s *judge) readsAll(n *ast.SelectStmt, all finding, list []source, grouped 
 	case grouped && n.GroupBy == nil && len(all.aggregates) == 0: // they are of an outer query
 		return false
 	}
-	return !(len(all.extremes) == len(all.aggregates) && extreme(all.extremes, list)) && !s.loose(n, all, list)
+	return !extremesOnly(n, list) && !s.loose(n, all, list)
 }
 
 // judgesGroups reports whether HAVING looks at aggregates only, so that each row of a group matters, also of one that is left out.

@@ -2,6 +2,7 @@ package mysqlwire
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"wirecheck/proxy/relay"
@@ -11,8 +12,7 @@ import (
 // is answered sooner costs no second goroutine.
 const idleWait = 20 * time.Millisecond
 
-// await waits until c has input. If that takes long, a second goroutine watches other meanwhile: an error there (the peer
-// closed it) ends the wait with *otherError. Input there stays in its buffer, and ends the wait with errAlert if alert is set.
+// await waits until c has input. If that takes long, a second goroutine watches other meanwhile: an error there ends the wait with *otherError. Input there stays in its buffer, and ends the wait with errAlert if alert is set.
 func (c *conn) await(other *conn, alert bool) error {
 	if c.buffered() > 0 {
 		return nil
@@ -93,11 +93,11 @@ func (c *conn) awaitBoth(other *conn, alert bool) error {
 	return c.fill()
 }
 
-// watch waits until the peer has ended its side of the connection, and if alert is set also until it sends something, which
-// stays in the buffer.
+// watch waits until the connection is broken. If alert is set, it waits also until the peer ends its side, or sends something, which stays in the buffer. A client
+// that ends its side still gets the answers to what it has sent, as it does of the server.
 func (c *conn) watch(alert bool) error {
 	if !alert {
-		if err := awaitHangUp(relay.RawOf(c.raw)); !errors.Is(err, errors.ErrUnsupported) {
+		if err := awaitHangUp(relay.RawOf(c.raw), relay.Broken); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
@@ -105,7 +105,10 @@ func (c *conn) watch(alert bool) error {
 		return nil
 	}
 	c.room(c.buffered() + 1)
-	return c.read()
+	if err := c.read(); alert || err != io.EOF {
+		return err
+	}
+	return nil
 }
 
 // wake ends a running read, or the next one. A connection on which this fails is closed and needs no waking.

@@ -6,11 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
@@ -123,9 +126,8 @@ func (c *rawClient) await(ended chan struct{}) {
 	}
 }
 
-// TestClientDiesDuringStatement lets a client go away that has pipelined commands while the server executes the first one and
-// reads nothing: commands that fit into the connections, after which the system tells the end of the client, and so many that
-// only a reset does.
+// TestClientDiesDuringStatement resets the connection of a client that has pipelined commands while the server executes the first one and reads nothing:
+// commands that fit into the connections, and more.
 func TestClientDiesDuringStatement(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -140,17 +142,49 @@ func TestClientDiesDuringStatement(t *testing.T) {
 			<-begun
 			if test.many {
 				c.pipeline("SELECT 1")
-				if err := c.conn.(*net.TCPConn).SetLinger(0); err != nil {
-					t.Fatal(err)
-				}
 			} else {
 				for range 100 {
 					c.write(0, append([]byte{3}, make([]byte, 1000)...))
 				}
 			}
+			if err := c.conn.(*net.TCPConn).SetLinger(0); err != nil {
+				t.Fatal(err)
+			}
 			c.conn.Close()
 			c.await(ended)
 		})
+	}
+}
+
+// TestClientEndsItsSide: a client that has sent some commands and ends its sending half gets all answers, as directly.
+func TestClientEndsItsSide(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	d.Exec(t, "CREATE TABLE t (id INT PRIMARY KEY)")
+	cert, key := certFiles(t)
+	play := func(at testserver.Database, caps uint64) string {
+		c := dialRaw(t, at, caps)
+		c.query("DELETE FROM t")
+		for _, sql := range []string{"INSERT INTO t VALUES (1)", "SELECT SLEEP(0.2)", "INSERT INTO t VALUES (2)", "SELECT id FROM t"} {
+			c.write(0, append([]byte{3}, sql...))
+		}
+		if err := c.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(c.r)
+		return fmt.Sprintf("%q %v", b, err)
+	}
+	want := play(d, baseCaps)
+	for name, test := range map[string]struct {
+		config proxy.Config
+		caps   uint64
+	}{
+		"pass":         {proxy.Config{Mode: proxy.Pass}, baseCaps},
+		"observe":      {proxy.Config{Mode: proxy.Observe}, baseCaps},
+		"observe, TLS": {proxy.Config{Mode: proxy.Observe, ClientTLS: proxy.ClientTLS{Cert: cert, Key: key}}, baseCaps | uint64(mysql.CLIENT_SSL)},
+	} {
+		if got := play(startProxy(t, d, test.config, observer(&sink{})), test.caps); got != want {
+			t.Errorf("%s: got %s, directly %s", name, got, want)
+		}
 	}
 }
 

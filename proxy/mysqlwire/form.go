@@ -44,6 +44,9 @@ func (s *preparedStatements) form(sql string, now dialect.Session) (*form, *rewr
 	}) {
 		script = dialect.Unread(sql, now, tooMany)
 	}
+	if s.o.exceeds(script, sql) {
+		script = &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, exceeding), Missing: script.Missing, Uses: script.Uses}
+	}
 	fm := s.formOf(sql, script, now)
 	return fm, &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}, Missing: script.Missing}
 }

@@ -58,7 +58,7 @@ func (o *observation) untilHangUp(ctx context.Context) (context.Context, func())
 			continue // it is on its way out
 		}
 		watchers.Go(func() {
-			if awaitHangUp(relay.RawOf(c.raw)) == io.EOF {
+			if awaitHangUp(relay.RawOf(c.raw), relay.Ended) == io.EOF {
 				cancel()
 			}
 		})

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
+	"wirecheck/proxy/mysqlwire"
 )
 
 // rest reads what comes until the connection ends, and says how it ends.
@@ -83,6 +85,79 @@ func TestLostSessions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTooBigCommands sends commands that the server refuses for their size, after which it ends the connection: the client gets the error as it does directly.
+func TestTooBigCommands(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	d.Exec(t, "CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)")
+	root := dialRaw(t, d.As(d.Server.User), baseCaps)
+	size := rowsOf(t, root.query("SELECT @@max_allowed_packet"))[0]
+	defer root.query("SET GLOBAL max_allowed_packet = " + size)
+	root.query("SET GLOBAL max_allowed_packet = 1048576")
+	play := func(at testserver.Database, cmd byte, text string) string {
+		c := dialRaw(t, at, baseCaps)
+		_, _ = c.conn.Write(framed(append([]byte{cmd}, text...))) // the server may end the connection meanwhile
+		b, _ := io.ReadAll(c.r)
+		return fmt.Sprintf("%q", b)
+	}
+	for name, size := range map[string]int{"a little": 1<<20 + 1<<16, "a megabyte": 2 << 20, "a frame": 1 << 24, "more frames": 40 << 20} {
+		for _, command := range []struct {
+			cmd  byte
+			text string
+		}{{mysql.COM_QUERY, "SELECT '"}, {mysql.COM_QUERY, "INSERT INTO t VALUES (1, '"}, {mysql.COM_STMT_PREPARE, "SELECT '"}} {
+			text := command.text + strings.Repeat("x", size)
+			want := play(d, command.cmd, text)
+			for _, mode := range []proxy.Mode{proxy.Pass, proxy.Observe} {
+				through := startProxy(t, d, proxy.Config{Mode: mode}, observer(&sink{}))
+				if got := play(through, command.cmd, text); got != want {
+					t.Errorf("%s too big, command %d, %.10s, mode %s: got %s, directly %s", name, command.cmd, command.text, mode, got, want)
+				}
+			}
+		}
+	}
+}
+
+// framed is a command as packets.
+func framed(command []byte) (out []byte) {
+	const most = 1<<24 - 1
+	for seq := byte(0); ; seq++ {
+		n := min(len(command), most)
+		out = append(append(out, byte(n), byte(n>>8), byte(n>>16), seq), command[:n]...)
+		if command = command[n:]; n < most {
+			return out
+		}
+	}
+}
+
+// TestCommandsThatJustFit sends the longest commands that the server takes, which are longer with what is added.
+func TestCommandsThatJustFit(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	root := dialRaw(t, d.As(d.Server.User), baseCaps)
+	size := rowsOf(t, root.query("SELECT @@max_allowed_packet"))[0]
+	defer root.query("SET GLOBAL max_allowed_packet = " + size)
+	root.query("SET GLOBAL max_allowed_packet = 1048576")
+	play := func(at testserver.Database) (out []string) {
+		d.Exec(t, "DROP TABLE IF EXISTS t")
+		c := dialRaw(t, at, baseCaps)
+		c.query("CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)")
+		for _, text := range []string{"INSERT INTO t VALUES (1, '%s')", "UPDATE t SET v = '%s' WHERE id = 1", "SELECT id FROM t WHERE v <> '%s'", "SELECT id FROM t", "DELETE FROM t WHERE v <> '%s'"} {
+			for _, less := range []int{1, 100, 5000} {
+				text := strings.ReplaceAll(text, "%s", strings.Repeat("x", 1<<20-less-len(text)+1))
+				out = append(out, c.query(text).String())
+				out = append(out, fmt.Sprint(c.do(mysql.COM_STMT_PREPARE, []byte(text)).packets[0][0]))
+			}
+		}
+		return out
+	}
+	want := play(d)
+	for _, mode := range []proxy.Mode{proxy.Pass, proxy.Observe} {
+		o := observer(&sink{})
+		o.Instrument = mysqlwire.InstrumentAuto
+		if diff := cmp.Diff(want, play(startProxy(t, d, proxy.Config{Mode: mode}, o))); diff != "" {
+			t.Errorf("direct (-), mode %s (+):\n%s", mode, diff)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/proxy/record"
+	"wirecheck/proxy/relay"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -122,6 +124,9 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, errBytes):
 		return o.asBytes(ctx)
+	}
+	o.lastWord()
+	switch {
 	case errors.As(err, &server):
 		_ = o.client.send()
 		return err
@@ -129,6 +134,32 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 		return o.fail(o.seq, errorMalformed(), err)
 	}
 	return unlessClosed(err)
+}
+
+// lastWord relays the error with which the server ended the connection while it was sent a command: for instance 1153, that the command is too big.
+func (o *observation) lastWord() {
+	if !relay.HungUp(o.server.raw) { // else reading ends
+		return
+	}
+	o.server.flush = nil
+	var last []byte
+	var seq byte
+	for {
+		f, err := o.server.peek()
+		if err != nil || f.n > bufferSize {
+			break
+		}
+		b, err := o.server.packet(f)
+		if err != nil {
+			break
+		}
+		if last = nil; f.first == markERR { // what is in front of it answers statements of ours
+			last, seq = bytes.Clone(b), f.seq
+		}
+	}
+	if last != nil && o.client.put(seq, last) == nil {
+		_ = o.client.send()
+	}
 }
 
 // holds reports whether a command or row of at most packetMax bytes may be held to be looked at. Most fit in a buffer. A longer one is held twice, as it

@@ -109,10 +109,22 @@ func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 	if script.Plans[0].Diagnostics && script.Plans[0].Stamp {
 		why = inquisitive
 	}
+	if o.exceeds(script, sql) {
+		why = exceeding
+	}
 	if why != "" {
 		return &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, why), Missing: script.Missing, Uses: script.Uses}
 	}
 	return script
+}
+
+// exceeding is why a text is forwarded that fits into the server's packets, but not with what would be added.
+const exceeding = "with what tells its rows, it is longer than the server takes (max_allowed_packet)"
+
+// exceeds reports whether a text of ours, with the names of what it writes, may be longer than the server takes.
+func (o *observation) exceeds(script *rewrite.Script, sql string) bool {
+	const names = 16 << 10
+	return len(script.SQL)+names > o.settings.packet && script.Changed(sql) && !o.traits.ordinaryColumns
 }
 
 // tooMany is why a long text is not planned.

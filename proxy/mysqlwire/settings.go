@@ -21,6 +21,7 @@ type settings struct {
 	// generation says how much is wanted of what statements write (dialect.Rewriter.Generation).
 	generation func() uint64
 	past       bool   // a transaction of the session read from the past (AS OF TIMESTAMP)
+	packet     int    // what is as long, or longer, the server does not take
 	opaque     bool   // there are too many temporary tables to know which names they hide
 	snapshot   bool   // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
 	status     uint16 // the server's latest status
@@ -48,7 +49,7 @@ func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 // take sets what the server said of the session.
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
-	s.flavor, s.snapshot = f.Flavor, f.Snapshot
+	s.flavor, s.snapshot, s.packet = f.Flavor, f.Snapshot, f.Packet
 	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut, s.env.Past = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut, f.Session.Past || s.past
 	s.autocommit, s.level = f.Autocommit, f.Level
 }

@@ -10,13 +10,13 @@ import (
 	"wirecheck/proxy/relay"
 )
 
-// awaitHangUp waits until the peer has ended its side of the connection and returns io.EOF. It reads nothing. A read deadline
+// awaitHangUp waits until the connection has ended, as ended tells (relay.Ended or relay.Broken), and returns io.EOF. It reads nothing. A read deadline
 // ends the wait.
-func awaitHangUp(socket syscall.RawConn) error {
+func awaitHangUp(socket syscall.RawConn, ended func(fd uintptr) bool) error {
 	if socket == nil {
 		return errors.ErrUnsupported
 	}
-	if err := socket.Read(relay.Ended); err != nil {
+	if err := socket.Read(ended); err != nil {
 		return err
 	}
 	return io.EOF

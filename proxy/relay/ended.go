@@ -18,6 +18,13 @@ func Ended(fd uintptr) bool {
 	return err == nil && n > 0
 }
 
+// Broken asks the system whether the connection of the socket fd has ended in both directions. One whose peer has ended its own only still takes answers.
+func Broken(fd uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(fd)}} // errors and the end of both are told without asking
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
 // HungUp is Ended of the socket below a connection. A connection that has none has not ended.
 func HungUp(c net.Conn) (yes bool) {
 	raw := RawOf(c)

@@ -59,6 +59,7 @@ type Facts struct {
 	Autocommit bool
 	FoldNames  bool // lower_case_table_names is not 0
 	Snapshot   bool // REPEATABLE READ is snapshot isolation (innodb_snapshot_isolation; TiDB's optimistic transactions)
+	Packet     int  // how long a command may be (max_allowed_packet)
 	// Session has Mode and GroupConcat set; the other fields the session loop knows better.
 	Session Session
 }
@@ -150,6 +151,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		return Facts{}, fmt.Errorf("%s: %w", most, err)
 	}
 	f.Session.GroupConcat = n
+	if f.Packet, err = strconv.Atoi(v["max_allowed_packet"]); err != nil {
+		f.Packet = math.MaxInt
+	}
 	// Its default is the largest number that the server knows. A count that no answer reaches hides nothing.
 	limit, err := strconv.ParseUint(v["sql_select_limit"], 10, 64)
 	f.Session.Cut = err != nil || limit < math.MaxInt32

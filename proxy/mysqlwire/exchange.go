@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"errors"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -19,6 +20,7 @@ type exchange struct {
 	// long to be kept.
 	fallback func(from int, why string) (*exchange, error)
 
+	ran     bool // the server has executed this statement before
 	preface preface
 	stamp   string // the name under which the first statement's writes are known; empty if it makes none
 	answer  *answer
@@ -87,6 +89,10 @@ func (x *exchange) begin() {
 	}
 }
 
+// mixing is ER_MIX_OF_GROUP_FUNC_AND_FIELDS: under ONLY_FULL_GROUP_BY, MariaDB finds it only in a second execution (10.11.19), so the client's own text, if prepared
+// once more, would be executed.
+const mixing = "1140"
+
 // takeAnswer relays the answer and notes what follows from it.
 func (x *exchange) takeAnswer() error {
 	o, a := x.o, x.answer
@@ -96,7 +102,9 @@ func (x *exchange) takeAnswer() error {
 		first.opaque("its stamp could not be set: " + x.preface.refused.Message)
 	}
 	if x.fallback != nil {
-		a.hold = o.traits.refused
+		a.hold = func(p *rewrite.Plan, e *history.ServerError) bool {
+			return o.traits.refused(p, e) && !(x.ran && e.Code == mixing)
+		}
 	}
 	if err := a.relay(); err != nil {
 		return err

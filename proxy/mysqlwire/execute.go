@@ -44,7 +44,7 @@ func (s *preparedStatements) execute(f frame) error {
 	if err := o.restoreCounts(probe); err != nil {
 		return err
 	}
-	x := exchange{o: o, plans: probe.Plans, client: p.sql}
+	x := exchange{o: o, plans: probe.Plans, client: p.sql, ran: fm.ran}
 	run := execution{o: o, of: p, id: fm.id, long: p.longData}
 	if !held {
 		x.request = streamExecution{run, f}
@@ -64,6 +64,7 @@ func (s *preparedStatements) execute(f frame) error {
 	}
 	p.longData, p.cursor = false, cursor
 	err = x.run()
+	fm.ran = fm.ran || !x.answer.failed
 	p.longData = x.answer.failed && x.answer.err.Code == wrongArguments // the server's statement is unusable until it is reset (MariaDB 10.11.19)
 	return err
 }

@@ -17,6 +17,7 @@ type form struct {
 	plan    *rewrite.Plan
 	session dialect.Session
 	clients bool // the text is the client's own
+	ran     bool // the server has executed it
 	uses    []rewrite.Use
 	types   []byte // of all columns of the last answer, or as the server said when it prepared the statement
 }

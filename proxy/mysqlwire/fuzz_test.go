@@ -201,7 +201,7 @@ func (p *player) do(a act) string {
 		p.ids[a.slot] = binary.LittleEndian.Uint32(r.packets[0][1:])
 		clear(r.packets[0][1:5])
 	}
-	if !totalOrder.MatchString(a.text) && a.cmd != mysql.COM_STMT_FETCH {
+	if (!totalOrder.MatchString(a.text) || strings.Contains(a.text, ";") && strings.Count(a.text, "ORDER BY") > len(totalOrder.FindAllString(a.text, -1))) && a.cmd != mysql.COM_STMT_FETCH {
 		for _, rows := range r.rows { // nothing fixes their order
 			slices.SortFunc(r.packets[rows[0]:rows[1]], bytes.Compare)
 		}
@@ -358,8 +358,10 @@ func TestAlikeFound(t *testing.T) {
 		"an order that the end of an index makes needless": random("SELECT MIN(p.a), MIN(p.a) FROM v0 p ORDER BY (SELECT SUM(b) FROM v0 WHERE id IS NOT NULL)", "SELECT MIN(p.a), MAX(p.c) FROM t0 p ORDER BY (SELECT SUM(b) FROM v0)", "SELECT MIN(p.a), SUM(p.a) FROM t0 p ORDER BY (SELECT SUM(b) FROM v0)"),
 		"locking joins that look for a part of the primary key": random("SELECT p.id FROM v0 p RIGHT JOIN t2 q ON p.b = q.k WHERE p.b LIKE 'a%' LOCK IN SHARE MODE", "SELECT p.id, q.n FROM t0 p JOIN t2 q ON p.b = q.k FOR UPDATE", "DELETE FROM t2 WHERE f IS NOT NULL",
 			"SELECT MOD(NULL, p.a), p.c-(3) DIV BINARY (NULLIF(q.n, p.id)) FROM t0 p, t2 q WHERE p.b IN (SELECT q.k FROM t2 WHERE p.a<'A') LOCK IN SHARE MODE"),
-		"a prepared query of columns behind a setting": append(random("BEGIN"), prepare("SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.columns WHERE TABLE_SCHEMA=DATABASE() ORDER BY 1, ORDINAL_POSITION LIMIT 5"), q("SET group_concat_max_len=DEFAULT")[0], execute),
-		"errors of commands without statement":         {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
+		"statements that ONLY_FULL_GROUP_BY forbids from the second execution on": append(random("SET sql_mode='ONLY_FULL_GROUP_BY'"), prepare("SELECT *, (SELECT id FROM t2 WHERE NOT EXISTS (SELECT MIN(id) FROM v0)) FROM t0 WHERE c=99999999999 ORDER BY a DESC"), execute, execute, execute),
+		"a DELETE that compares a text with a number":                             append(random(), prepare("DELETE FROM t0 WHERE 0.1e1='A'"), execute, prepare("DELETE FROM t0 WHERE 1=1"), execute),
+		"a prepared query of columns behind a setting":                            append(random("BEGIN"), prepare("SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.columns WHERE TABLE_SCHEMA=DATABASE() ORDER BY 1, ORDINAL_POSITION LIMIT 5"), q("SET group_concat_max_len=DEFAULT")[0], execute),
+		"errors of commands without statement":                                    {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
 		"an empty statement ends the text": q("SELECT x FROM t;; UPDATE t SET z = 7", "SELECT z FROM t", "; UPDATE t SET z = 8", "SELECT x FROM t; /* none */ ; DELETE FROM t", "SELECT z FROM t",
 			"SELECT x FROM t; UPDATE t SET z = 9;; ;", "SELECT z FROM t"),
 		"warnings behind what FOUND_ROWS() says":      q("SELECT MAX(x) FROM t UNION SELECT 7", "INSERT nope (b) VALUES (1)", "SELECT @@warning_count; INSERT IGNORE INTO nope SET d = (SELECT x FROM v)"),

@@ -174,16 +174,24 @@ func endsWithProbe(e ast.ExprNode) bool {
 }
 
 // alone reports whether a condition is a constant that the server computes earlier where it is a part of AND, with its warnings
-// (MariaDB 10.11: 1/0 already when it prepares). A literal has none.
+// (MariaDB 10.11: 1/0 already when it prepares). A literal has none, and the comparison of two has some if one alone is a text.
 func alone(where ast.ExprNode) bool {
 	if where == nil || len(walk(where).columns) > 0 {
 		return false
 	}
 	if b, ok := where.(*ast.BinaryOperationExpr); ok && b.Op.String() == "eq" {
-		return alone(b.L) || alone(b.R)
+		return alone(b.L) || alone(b.R) || isText(b.L) != isText(b.R)
 	}
 	_, literal := where.(*mysqlsyntax.Value)
 	return !literal
+}
+
+func isText(e ast.ExprNode) bool {
+	v, ok := e.(*mysqlsyntax.Value)
+	if ok {
+		_, ok = v.V.(string)
+	}
+	return ok
 }
 
 // convertsOnce reports whether a condition asks only whether a TIMESTAMP equals values that may be no times. As a part of AND, MariaDB converts the first of them

@@ -264,9 +264,9 @@ func TestSessionFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Packet: 16 << 20, Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true}}
 	if flavor() == MySQL {
-		want.Session.GroupConcat = 64 << 20 // max_allowed_packet
+		want.Packet, want.Session.GroupConcat = 64<<20, 64<<20
 	}
 	if flavor() == MariaDB {
 		want.Session.Mode |= mysqlsyntax.MariaDB

@@ -45,7 +45,7 @@ func (s *preparedStatements) form(sql string, now dialect.Session) (*form, *rewr
 	}) {
 		script = dialect.Unread(sql, now, tooMany)
 	}
-	if s.o.exceeds(script, sql) {
+	if exceeds(s.o, script, sql) {
 		script = &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, exceeding), Missing: script.Missing, Uses: script.Uses}
 	}
 	fm := s.formOf(sql, script, now)

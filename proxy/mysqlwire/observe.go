@@ -125,7 +125,7 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 	case errors.Is(err, errBytes):
 		return o.asBytes(ctx)
 	}
-	o.lastWord()
+	lastWord(o)
 	switch {
 	case errors.As(err, &server):
 		_ = o.client.send()
@@ -137,7 +137,7 @@ func (o *observation) conclude(ctx context.Context, err error) error {
 }
 
 // lastWord relays the error with which the server ended the connection while it was sent a command: for instance 1153, that the command is too big.
-func (o *observation) lastWord() {
+func lastWord(o *observation) {
 	if !relay.HungUp(o.server.raw) { // else reading ends
 		return
 	}

@@ -109,7 +109,7 @@ func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 	if script.Plans[0].Diagnostics && script.Plans[0].Stamp {
 		why = inquisitive
 	}
-	if o.exceeds(script, sql) {
+	if exceeds(o, script, sql) {
 		why = exceeding
 	}
 	if why != "" {
@@ -122,7 +122,7 @@ func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
 const exceeding = "with what tells its rows, it is longer than the server takes (max_allowed_packet)"
 
 // exceeds reports whether a text of ours, with the names of what it writes, may be longer than the server takes.
-func (o *observation) exceeds(script *rewrite.Script, sql string) bool {
+func exceeds(o *observation, script *rewrite.Script, sql string) bool {
 	const names = 16 << 10
 	return len(script.SQL)+names > o.settings.packet && script.Changed(sql) && !o.traits.ordinaryColumns
 }

@@ -89,7 +89,7 @@ are no requests in it.`,
 			case found != inputNative:
 				err = checkForeign(cmd, inputs[0].In, args[0], inputs[0].Name, found, foreignFlags{l, format, asked, strict, jepsen, known})
 			case jepsen:
-				err = errors.New("--jepsen judges histories of other checkers")
+				err = errors.New("--jepsen judges histories of other checkers; name the format of an empty one with --input")
 			}
 			if jepsen {
 				return asJepsen(cmd, err, false)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,10 +28,20 @@ type ednOp struct {
 }
 
 // readEDN reads a Jepsen history: one map for each operation, one after the other or in one vector or list.
-func readEDN(data []byte) (h *observed.History, err error) {
+func readEDN(data []byte) (*observed.History, error) {
 	if err := checkDepth(data, ';'); err != nil {
 		return nil, err
 	}
+	h, err := decodeEDN(data)
+	if err != nil {
+		if again, fails := decodeEDN(printed(data)); fails == nil {
+			return again, nil
+		}
+	}
+	return h, err
+}
+
+func decodeEDN(data []byte) (h *observed.History, err error) {
 	number := 0
 	defer func() {
 		if r := recover(); r != nil { // the library promises no such thing, and fuzzing found none
@@ -52,7 +63,27 @@ func readEDN(data []byte) (h *observed.History, err error) {
 		}
 		events = append(events, e)
 	}
-	return jepsenHistory(events)
+	return jepsenHistory(events), nil
+}
+
+// lexemes are strings, comments, characters and words; odd are the words that Clojure prints and the library does not know: hexadecimal numbers
+// (in #object[...]), ratios, ##Inf and ##NaN; and the name in front of a map whose keys all have it (#:name{...}).
+var (
+	lexemes = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|;[^\n]*|\\.|[^\s,()\[\]{}";\\]+`)
+	odd     = regexp.MustCompile(`^(?:[+-]?(?:0x[0-9a-fA-F]+|[0-9]+/[0-9]+)|##-?[A-Za-z]+|#::?\S+)$`)
+)
+
+// printed is a history in which odd words are strings. As a rule they stand in errors; as values they are equal where their texts are.
+func printed(data []byte) []byte {
+	return lexemes.ReplaceAllFunc(data, func(word []byte) []byte {
+		switch {
+		case !odd.Match(word):
+			return word
+		case bytes.HasPrefix(word, []byte("#:")):
+			return nil
+		}
+		return fmt.Appendf(nil, "%q", word)
+	})
 }
 
 // unwrap takes the brackets off that hold all operations.

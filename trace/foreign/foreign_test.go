@@ -24,6 +24,9 @@ var samples = []struct{ name, format, text string }{
  {:type :ok :process 0 :value [[:w :x 1] [:r "y" nil]] :error #{1 [2]} :at #inst "2020-01-01T00:00:00Z"}]`},
 	{"records of EDN", Elle, `#jepsen.history.Op{:index 0, :time 1, :type :invoke, :process 3, :f :txn, :value [[:r :x nil]]}
 #jepsen.history.Op{:index 1, :time 2, :type :fail, :process 3, :f :txn, :value [[:r :x nil]], :error :conflict}`},
+	{"what Clojure prints and EDN does not have", Elle, `{:type :invoke, :process 0, :value [[:w :x 1/2]], :at ##Inf}
+{:type :info, :process 0, :value [[:w :x 1/2]], :error #object[java.net.SocketException 0x3f4a "a \" 0x1 ; [B@3f4"]} ; 1/2 "
+{:type :ok, :process 1, :value [[:r :x 1/2] [:r :y \;]], :node #:jepsen.db{:a [-3/4 0x1F]}}`},
 	{"JSON", JepsenJSON, `[{"index":0,"type":"invoke","process":0,"f":"txn","value":[["append",253,1],["r",253,null]]},
  {"index":1,"type":"ok","process":0,"f":"txn","value":[["append",253,1],["r",253,[1,3,4]]]},
  {"index":2,"type":"info","process":"nemesis","f":"kill","value":{"n1":"killed"}}]`},
@@ -104,7 +107,10 @@ func TestIncomplete(t *testing.T) {
 	const good = `{:type :invoke :process 0 :value [[:append :x 1]]} {:type :ok :process 0 :value [[:append :x 1]]}
 {:type :invoke :process 1 :value [[:r :x nil]]} {:type :ok :process 1 :value [[:r :x [1]]]} `
 	for _, tt := range []struct{ name, format, text string }{
-		{"no transactions", Elle, `{:type :info :process :nemesis :value 1}`[:0] + `{:type :invoke :process 0 :f :read :value nil} {:type :ok :process 0 :f :read :value 3}`},
+		{"nothing", Elle, ""},
+		{"the nemesis alone", Elle, `{:type :info :process :nemesis :value 1}`},
+		{"no operations", JepsenJSON, `[]`},
+		{"no transactions", Elle, `{:type :invoke :process 0 :f :read :value nil} {:type :ok :process 0 :f :read :value 3}`},
 		{"other operations besides", Elle, good + `{:type :ok :process 4 :value 17}`},
 		{"an unknown micro-operation", Elle, good + `{:type :ok :process 4 :value [[:cas :x 1]]}`},
 		{"an unknown type", Elle, good + `{:type :maybe :process 4 :value [[:r :x [1]]]}`},
@@ -127,7 +133,6 @@ func TestIncomplete(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ format, text, want string }{
-		{Elle, "", "h: has no transactions"},
 		{Elle, "{:type :ok", "h: operation 1: "},
 		{Elle, "17", "h: operation 1: is no operation"},
 		{Elle, strings.Repeat("[", 100_000), "h: byte 200: brackets nest more than 200 deep"},

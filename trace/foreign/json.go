@@ -34,7 +34,7 @@ func readJepsenJSON(data []byte) (*observed.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jepsenHistory(events)
+	return jepsenHistory(events), nil
 }
 
 // eachJSON calls f with each element of an array, or with each value of those that follow one another.

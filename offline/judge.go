@@ -106,10 +106,12 @@ func (j *Judgement) Levels(asked *level.Level) (*report.Levels, error) {
 	if j.order != nil {
 		groups = j.order.Groups()
 	}
-	if l.Certificate = g.Certificate(asked.Name, groups); l.Certificate == nil {
+	proof := g.Certificate(asked.Name, groups)
+	if proof == nil {
 		return l, nil
 	}
-	err := g.Check(asked.Name, l.Certificate)
+	l.Certificate, l.Views = proof.Order, proof.Views
+	err := g.Check(asked.Name, proof)
 	if j.order != nil && err == nil {
 		err = j.order.Check(func(yield func(uint64) bool) {
 			for _, p := range l.Certificate {

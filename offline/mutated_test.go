@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/oracle/isolation"
+	"wirecheck/oracle/level"
 )
 
 var mutatedFiles = flag.Int("mutated-files", 200, "damaged histories that TestMutated judges in two ways")
@@ -143,7 +144,7 @@ func written(t *testing.T, events []history.Event, form string) []byte {
 // TestMutated judges damaged histories with the sieve and without it (from a pipe). Nothing panics, and both say the same of the levels. What
 // the sieve finds the other one finds, too. That one may find more where a transaction read what was rolled back later, or ended before its time.
 func TestMutated(t *testing.T) {
-	read, found := 0, 0
+	read, found, satisfied, proved := 0, 0, 0, 0
 	for seed := range uint64(*mutatedFiles) {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		events := randomEvents(rng)
@@ -152,10 +153,22 @@ func TestMutated(t *testing.T) {
 			var says [2]string
 			var ids [2][]string
 			for i, in := range []io.Reader{bytes.NewReader(data), io.MultiReader(bytes.NewReader(data))} {
-				j, err := Judge([]Input{{in, "h", "h"}}, isolation.Options{Strict: seed%2 == 0, Levels: true}, false, func(string) {}, nil)
+				asked := &level.Levels[seed/2%uint64(len(level.Levels))]
+				j, err := Judge([]Input{{in, "h", "h"}}, isolation.Options{Strict: seed%2 == 0, Levels: true}, seed%3 == 0, func(string) {}, nil)
 				if err != nil {
 					says[i] = err.Error()
 					continue
+				}
+				if seed%3 == 0 {
+					l, err := j.Levels(asked)
+					if err != nil {
+						t.Fatalf("seed %d, %s, %s: %v\n%q", seed, form, asked.Name, err, data)
+					}
+					if l.Verdict(asked.Name).State == level.Satisfied {
+						if satisfied++; l.Certificate != nil {
+							proved++
+						}
+					}
 				}
 				for _, f := range j.Checker.Summary() {
 					ids[i] = append(ids[i], fmt.Sprintln(f.ID, f.Class, f.Name, f.Kind))
@@ -173,7 +186,8 @@ func TestMutated(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d of %d judgements, %d findings", read, 4**mutatedFiles, found); read < *mutatedFiles || found < *mutatedFiles {
+	t.Logf("%d of %d judgements, %d findings; of %d satisfied levels %d are proved", read, 4**mutatedFiles, found, satisfied, proved)
+	if read < *mutatedFiles || found < *mutatedFiles || proved == 0 {
 		t.Error("the test has lost its force")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle/level"
 )
 
@@ -18,9 +19,11 @@ type Levels struct {
 	// Apart says that the verdicts hold where nothing else was decided of the history.
 	Apart    bool            `json:"-"`
 	Verdicts []level.Verdict `json:"verdicts"`
-	// Asked is the level that the user asked for; empty: none. Certificate is the order that proves it, if it is satisfied and an order proves it.
+	// Asked is the level that the user asked for; empty: none. Certificate is the order that proves it, if it is satisfied, with the views of it
+	// (level.Certificate).
 	Asked       string        `json:"asked,omitempty"`
 	Certificate []level.Point `json:"certificate,omitempty"`
+	Views       [][]uint64    `json:"views,omitempty"`
 }
 
 // Verdict is what is known of a level.
@@ -49,7 +52,11 @@ func (l *Levels) answer() string {
 		return line + ", by " + v.Witness.String()
 	}
 	if len(l.Certificate) > 0 {
-		line += fmt.Sprintf("; an order of %d points proves it, and was checked against all dependencies (--format json)", len(l.Certificate))
+		orders := ""
+		if len(l.Views) > 0 {
+			orders = fmt.Sprintf(" and %s", prose.Count(len(l.Views), "other order"))
+		}
+		line += fmt.Sprintf("; an order of %d points%s proves it, and was checked against all dependencies (--format json)", len(l.Certificate), orders)
 	}
 	return line
 }

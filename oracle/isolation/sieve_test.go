@@ -188,22 +188,25 @@ func straight(opts Options, events []history.Event) bool {
 func (n *sieveCounts) proves(whole, left *level.Graph, o *sieve.Order) error {
 	for _, v := range whole.Judge() {
 		want := whole.Certificate(v.Level, nil)
-		points := left.Certificate(v.Level, o.Groups())
+		proof := left.Certificate(v.Level, o.Groups())
 		if v.State != level.Satisfied || want == nil {
 			continue
 		}
 		ids := func(yield func(uint64) bool) {
-			for _, p := range points {
+			for _, p := range proof.Order {
 				if !yield(p.Txn) {
 					return
 				}
 			}
 		}
-		if err := errors.Join(whole.Check(v.Level, points), left.Check(v.Level, points), o.Check(ids)); err != nil || len(points) != len(want) {
-			return fmt.Errorf("%s: %v, by the sieve %v: %w", v.Level, want, points, err)
+		if proof == nil {
+			return fmt.Errorf("%s: %v, by the sieve no proof", v.Level, want)
+		}
+		if err := errors.Join(whole.Check(v.Level, proof), left.Check(v.Level, proof), o.Check(ids)); err != nil || len(proof.Order) != len(want.Order) {
+			return fmt.Errorf("%s: %v, by the sieve %v: %w", v.Level, want, proof, err)
 		}
 		n.proved++
-		if slices.Reverse(points); o.Check(ids) != nil {
+		if slices.Reverse(proof.Order); o.Check(ids) != nil {
 			n.refuted++
 		}
 	}

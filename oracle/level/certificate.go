@@ -1,25 +1,44 @@
 package level
 
-import (
-	"fmt"
-	"iter"
-)
+import "iter"
 
-// form says in which order transactions have to fit that a level is satisfied.
+// form says in which order transactions have to fit that a level is satisfied, and what that order has to show besides.
 type form struct {
 	kinds  Kind
 	split  bool // into starts and commits
 	prefix bool // a ww orders commits alone
 	rows   bool // an rw over what a condition chose does not count
+
+	// saw says of two reads of a transaction, by the places of their statements, that the second one must not miss what the first one saw of another
+	// transaction. own: no read misses a version that stands before the transaction's own one.
+	saw func(saw, missed int32) bool
+	own bool
+
+	// views: the rw of a transaction (readers: of one that only reads) have to lead onward in one of several orders, all of them together. In each of
+	// these orders the edges of these kinds lead onward. 0: there are none.
+	views   Kind
+	readers bool
 }
 
-func (f *form) use(e *edge) bool { return !f.rows || !e.pred || e.kind != RW }
+// use reports whether an edge has to lead onward in all orders, loose whether it has to in one of them.
+func (f *form) use(txns []Txn, e *edge) bool {
+	return e.kind != RW || !(f.rows && e.pred) && !(f.readers && !txns[e.from].Writes)
+}
 
-// forms are those of the levels that an order proves. Of the others, the order of PL-2 is a part of the proof.
+func (f *form) loose(txns []Txn, e *edge) bool {
+	return f.views != 0 && e.kind == RW && !(f.rows && e.pred) && !(f.readers && txns[e.from].Writes)
+}
+
+// forms are those of the levels.
 var forms = map[string]form{
 	"PL-1": {kinds: WW}, "PL-2": {kinds: WW | WR}, "PL-2.99": {kinds: WW | WR | RW, rows: true},
-	"prefix consistency": {kinds: WW | WR | SO | RW, split: true, prefix: true},
-	"snapshot isolation": {kinds: WW | WR | RW, split: true}, "strong session snapshot isolation": {kinds: WW | WR | RW | SO, split: true},
+	"read committed with monotonic reads": {kinds: WW | WR, saw: earlier}, "monotonic atomic view": {kinds: WW | WR, saw: sameOrEarlier},
+	"read atomic": {kinds: WW | WR, saw: anyOrder}, "update atomic": {kinds: WW | WR, saw: anyOrder, own: true}, "cursor stability": {kinds: WW | WR, own: true},
+	"causal":                      {kinds: WW | WR | SO, rows: true, views: WR | SO},
+	"parallel snapshot isolation": {kinds: WW | WR | SO, views: WW | WR | SO},
+	"PL-3U":                       {kinds: WW | WR | RW, views: WW | WR | RW, readers: true},
+	"prefix consistency":          {kinds: WW | WR | SO | RW, split: true, prefix: true},
+	"snapshot isolation":          {kinds: WW | WR | RW, split: true}, "strong session snapshot isolation": {kinds: WW | WR | RW | SO, split: true},
 	"strong snapshot isolation": {kinds: WW | WR | RW | SO | RT, split: true},
 	"PL-3":                      {kinds: WW | WR | RW}, "strong session serializable": {kinds: WW | WR | RW | SO}, "strict serializable": {kinds: WW | WR | RW | SO | RT},
 }
@@ -30,20 +49,50 @@ type Point struct {
 	Start bool   `json:"start,omitempty"`
 }
 
-// Certificate is an order of commits (and starts, for levels of snapshots) that proves a level; nil if there is none, or no order alone
-// proves the level.
+// Certificate proves that a level is satisfied: an order of commits (and starts, for levels of snapshots) and, for levels in which transactions need
+// not see the same order, others. A view has some of the transactions: they stand in its order, at the places that they have together in the first one.
+type Certificate struct {
+	Order []Point
+	Views [][]uint64
+}
+
+// Certificate is the proof of a level; nil if there is none, if it would be too long, or if the versions of a row have no order.
 //
 // Where the graph has a part of a history, groups gives the IDs of all transactions in an order in which the groups fit, whatever the level, and the
 // graph has all of each group that is more than one transaction. nil: the graph has the whole history.
-func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) []Point {
+func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) *Certificate {
 	f, ok := forms[name]
 	if !ok {
 		return nil
 	}
-	points := g.points(f)
-	if groups == nil || points == nil {
-		return points
+	so, times := g.order(g.txns)
+	c := &component{txns: g.txns, edges: append(g.edges.list(len(so)), so...), times: times}
+	p := &Certificate{Order: c.points(&f)}
+	if p.Order == nil {
+		return nil
 	}
+	if f.saw != nil || f.own || f.views != 0 {
+		commit := make([]int, len(g.txns))
+		for i := range p.Order {
+			at, _ := g.at.of(p.Order[i].Txn)
+			commit[at] = i
+		}
+		rows, err := g.chains(commit)
+		if err != nil {
+			return nil
+		}
+		if f.views != 0 && !c.addViews(&f, rows, p) {
+			return nil
+		}
+	}
+	if groups != nil {
+		p.Order = g.all(p.Order, groups, f.split)
+	}
+	return p
+}
+
+// all puts the other transactions of a history between those of the graph.
+func (g *Graph) all(points []Point, groups iter.Seq[[]uint64], split bool) []Point {
 	of, lists := make([]int, len(g.txns)), make([][]Point, 1) // of transactions that are a group alone: the first one
 	n := 0
 	for group := range groups {
@@ -61,7 +110,7 @@ func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) []Point {
 		at, _ := g.at.of(p.Txn)
 		lists[of[at]] = append(lists[of[at]], p)
 	}
-	if f.split {
+	if split {
 		n *= 2
 	}
 	points, lists = make([]Point, 0, n), lists[1:]
@@ -69,7 +118,7 @@ func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) []Point {
 		switch {
 		case len(group) > 1:
 			points, lists = append(points, lists[0]...), lists[1:]
-		case f.split:
+		case split:
 			points = append(points, Point{group[0], true}, Point{group[0], false})
 		default:
 			points = append(points, Point{group[0], false})
@@ -79,10 +128,8 @@ func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) []Point {
 }
 
 // points is an order of the transactions of the graph; nil if there is none.
-func (g *Graph) points(f form) []Point {
-	so, times := g.order(g.txns)
-	c := &component{txns: g.txns, edges: append(g.edges.list(len(so)), so...), times: times}
-	d := c.graph(f.kinds, f.split, f.prefix, f.use)
+func (c *component) points(f *form) []Point {
+	d := c.graph(f.kinds, f.split, f.prefix, func(e *edge) bool { return f.use(c.txns, e) })
 	in := make([]int32, d.nodes())
 	for _, a := range d.arcs {
 		in[a.to]++
@@ -93,13 +140,13 @@ func (g *Graph) points(f form) []Point {
 			ready = append(ready, v)
 		}
 	}
-	n, done, points := int32(len(g.txns)), int32(0), []Point{}
+	n, done, points := int32(len(c.txns)), int32(0), []Point{}
 	for len(ready) > 0 {
 		v := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
 		done++
 		if f.split && v < 2*n || v < n {
-			points = append(points, Point{g.txns[v%n].ID, f.split && v < n})
+			points = append(points, Point{c.txns[v%n].ID, f.split && v < n})
 		}
 		for _, a := range d.out(v) {
 			if in[a.to]--; in[a.to] == 0 {
@@ -111,71 +158,4 @@ func (g *Graph) points(f form) []Point {
 		return nil
 	}
 	return points
-}
-
-// Check checks a certificate against all dependencies between the transactions of the graph, session order and real time, and knows nothing of how it
-// was made.
-func (g *Graph) Check(name string, points []Point) error {
-	f, ok := forms[name]
-	if !ok {
-		return fmt.Errorf("no order proves %s", name)
-	}
-	start, commit := make([]int, len(g.txns)), make([]int, len(g.txns))
-	for i, p := range points {
-		at, ok := g.at.of(p.Txn)
-		if !ok {
-			continue // of the rest of the history
-		}
-		if !p.Start {
-			commit[at] = i + 1
-		}
-		if p.Start || !f.split {
-			start[at] = i + 1
-		}
-	}
-	for i, t := range g.txns {
-		if start[i] == 0 || commit[i] == 0 || start[i] > commit[i] {
-			return fmt.Errorf("transaction %d has no start before its commit", t.ID)
-		}
-	}
-	for e := range g.edges.all() {
-		from, to := commit[e.from], start[e.to]
-		switch {
-		case e.kind&f.kinds == 0 || !f.use(&e):
-			continue
-		case e.kind == RW:
-			from, to = start[e.from], commit[e.to]
-		case e.kind == WW && f.prefix:
-			to = commit[e.to]
-		}
-		if from >= to {
-			return fmt.Errorf("transaction %d is not before %d (%s)", g.txns[e.from].ID, g.txns[e.to].ID, e.kind)
-		}
-	}
-	latest := map[uint64]Txn{} // by session, and of all under 0, in the order of the points: who started last
-	for _, p := range points {
-		at, ok := g.at.of(p.Txn)
-		if !ok {
-			continue
-		}
-		t := g.txns[at]
-		if f.split && !p.Start {
-			for _, in := range []uint64{t.Session, 0} { // whoever started before this commit did not begin after its end
-				if l, ok := latest[in]; ok && l.ID != t.ID && t.To < l.From && (in == 0 && f.kinds&RT != 0 || in != 0 && f.kinds&SO != 0) {
-					return fmt.Errorf("transaction %d ended before %d began, and commits behind its start", t.ID, l.ID)
-				}
-			}
-			continue
-		}
-		for _, in := range []uint64{t.Session, 0} {
-			l, ok := latest[in]
-			if !f.split && ok && t.To < l.From && (in == 0 && f.kinds&RT != 0 || in != 0 && f.kinds&SO != 0) {
-				return fmt.Errorf("transaction %d ended before %d began, and stands behind it", t.ID, l.ID)
-			}
-			if !ok || t.From > l.From {
-				latest[in] = t
-			}
-		}
-	}
-	return nil
 }

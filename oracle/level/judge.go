@@ -107,7 +107,7 @@ func (g *Graph) verdict(l *Level, c *component) (Verdict, *component) {
 		switch {
 		case w != nil:
 			v.State, v.Witness = Broken, w
-		case !sure:
+		case !sure && g.Check(l.Name, g.Certificate(l.Name, nil)) != nil: // the search ended early, and there is no proof either
 			v.State = Unknown
 		}
 	}

@@ -71,6 +71,11 @@ const (
 	Fractured         = "fractured read"
 	CausalViolation   = "causal violation"
 	ReadOnly          = "read-only anomaly"
+	ReadYourWrites    = "read your writes"
+	MonotonicReads    = "monotonic reads"
+	MonotonicWrites   = "monotonic writes"
+	WritesFollowReads = "writes follow reads"
+	StaleRead         = "stale read"
 	NoOrder           = "no order of the versions fits"
 )
 
@@ -143,7 +148,7 @@ var List = []Anomaly{
 	{Class: G1c, Name: CircularFlow, Phenomenon: PG1c, Formula: "a cycle of ww and wr with at least one wr", Source: "Adya 1999, 4.2.2", Digit: 1},
 	{
 		Class: GSingle, Name: LostUpdate, Phenomenon: P4, Implies: []Phenomenon{PGSingle}, Refuses: true, Digit: 2,
-		Formula: "rw and ww over one row: T1 read it, T2 wrote it, T1 wrote it", Source: "Berenson et al. 1995, P4",
+		Formula: "rw and ww over one row: T1 read it, T2 wrote it, T1 wrote it", Source: "Berenson et al. 1995, P4; Adya 1999, G-cursor",
 		Remedies: []Remedy{RemedyAtomic, RemedyLock, RemedyCheck},
 	},
 	{
@@ -206,6 +211,28 @@ var List = []Anomaly{
 		Class: G2, Phenomenon: PG2, Remedies: []Remedy{RemedyConstraint, RemedyParent}, Refuses: true, Digit: 4,
 		Formula: "a cycle with at least one rw over what a condition chose", Source: "Adya 1999, 4.2.3",
 	},
+}
+
+// Shape is a name that the witness of a level may have besides those of List, or the cycle by which one of these is recognised.
+type Shape struct {
+	Name    string
+	Edges   string // of the cycle, from the one on with which the text is the smallest; empty: the level knows what shows it
+	Class   Class
+	Formula string // empty: List has it
+	Source  string
+}
+
+// Shapes has all shapes.
+var Shapes = []Shape{
+	{Name: ReadYourWrites, Edges: "rw so", Class: GSingle + SuffixProcess, Formula: "T1 wrote a row, and a later transaction of its session read it as it was before", Source: "Terry et al. 1994"},
+	{Name: MonotonicReads, Edges: "rw wr so", Class: GSingle + SuffixProcess, Formula: "T1 read a version, and a later transaction of its session an older one", Source: "Terry et al. 1994"},
+	{Name: MonotonicWrites, Edges: "so ww", Class: G0 + SuffixProcess, Formula: "a later transaction of the session of T1 wrote a row, and T1 replaced its version", Source: "Terry et al. 1994"},
+	{Name: WritesFollowReads, Edges: "so ww wr", Class: G1c + SuffixProcess, Formula: "T1 read a version of T2, and T2 replaced one of a later transaction of its session", Source: "Terry et al. 1994"},
+	{Name: StaleRead, Edges: "rt rw", Class: GSingle + SuffixRealtime, Formula: "T1 ended, and then T2 began and read a row as it was before T1 wrote it", Source: "Kingsbury and Alvaro 2020 (Elle)"},
+	{Name: Fractured, Class: GSingle, Formula: "T1 read a version of T2, and before it, in another row, one from before T2", Source: "Bailis et al. 2014"},
+	{Name: CausalViolation, Class: GSingle, Formula: "T1 read a version from before one of a transaction that precedes T1 by so and wr", Source: "Biswas and Enea 2019, CC"},
+	{Name: ReadOnly, Class: G2Item, Formula: "a cycle of three, two rw behind one another, with one transaction that only reads", Source: "Fekete et al. 2004"},
+	{Name: LongFork, Edges: "rw wr rw wr", Class: GNonadjacent}, {Name: WriteSkew, Edges: "rw rw", Class: G2Item},
 }
 
 // Of finds the row of a class, with or without suffix, and an everyday name. A name that the class does not have gives its

@@ -67,6 +67,12 @@ func TestAnomaliesDocument(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | 01WC%d | %d | %s |\n", a.Class, name, cell(a.Formula), a.Digit, 51000+a.Digit, cell(a.Source))
 	}
+	b.WriteString("\n## Names in the proofs of levels\n\nThe lines of `check` on [levels](../explain/isolation.md#levels-of-the-literature) name some cycles more precisely:\n\n| name | class | cycle | formula | source |\n|---|---|---|---|---|\n")
+	for _, s := range anomaly.Shapes {
+		if s.Formula != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", s.Name, s.Class, s.Edges, cell(s.Formula), cell(s.Source))
+		}
+	}
 	b.WriteString("\n## Remedies\n\nEach finding lists its remedies, cheapest first. The last one is a stronger level, where the product has one that prevents the anomaly.\n\n")
 	for _, a := range anomaly.List {
 		if len(a.Remedies) == 0 || a.Name == "" {

@@ -222,19 +222,9 @@ func (c *component) name(kinds []Kind, w *Witness, p []*edge) string {
 			shape = s
 		}
 	}
-	switch strings.TrimSpace(shape) {
-	case "rw so":
-		return "read your writes"
-	case "so ww":
-		return "monotonic writes"
-	case "rw wr so":
-		return "monotonic reads"
-	case "so ww wr":
-		return "writes follow reads"
-	case "rw wr rw wr":
-		return anomaly.LongFork
-	case "rw rw":
-		return anomaly.WriteSkew
+	shape = strings.TrimSpace(shape)
+	if i := slices.IndexFunc(anomaly.Shapes, func(s anomaly.Shape) bool { return s.Edges != "" && s.Edges == shape }); i >= 0 {
+		return anomaly.Shapes[i].Name
 	}
 	cl, ordered := w.Class.Plain()
 	if ordered {

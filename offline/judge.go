@@ -11,6 +11,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"wirecheck/fleet"
@@ -356,6 +357,7 @@ func (rs *readings) judge(opts isolation.Options, keeps bool, follow Follower) (
 			return nil, err
 		}
 	}
+	opts.HideValues = opts.HideValues || slices.ContainsFunc(rs.list, func(r *reading) bool { return r.redacted })
 	c := isolation.New(opts)
 	var e history.Event
 	for {
@@ -411,11 +413,12 @@ func inputOf(o *isolation.Options, e *history.Event) int {
 
 // reading is the reading of one file.
 type reading struct {
-	name   string
-	header history.Header
-	next   func(*history.Event) error
-	finish func(open int) // warns of what is missing at the end, where so many sessions had not ended
-	close  func() error
+	name     string
+	header   history.Header
+	next     func(*history.Event) error
+	finish   func(open int) // warns of what is missing at the end, where so many sessions had not ended
+	close    func() error
+	redacted bool // its values are tokens, of which the proxy showed none
 	// own says that what next gives is in memory of the event's own, and stays as it is when the next one comes.
 	own bool
 	// lend has next give strings that are good until its next call. nil: it cannot.
@@ -496,7 +499,7 @@ func openObserved(in Input, warn func(string)) (*reading, error) {
 		}
 	}
 	header := history.Header{Started: r.Header().Started, Run: r.Header().Run}
-	return &reading{name: in.Name, header: header, next: next, finish: finish, close: r.Close}, nil
+	return &reading{name: in.Name, header: header, next: next, finish: finish, close: r.Close, redacted: r.Header().Redacted}, nil
 }
 
 // openTrace opens a trace file by its name, so that its other parts are found, or reads it from a stream.

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/oracle/isolation"
+	"wirecheck/trace"
 )
 
 // TestJudgeSuspects: a file, which can be read again, is judged by way of the sieve, and says the same as a pipe, of which the checker keeps everything.
@@ -63,6 +65,39 @@ func TestJudgeSuspects(t *testing.T) {
 			if file != pipe {
 				t.Errorf("%s: of a pipe\n%.3000s\nof a file\n%.3000s", last, pipe, file)
 			}
+		}
+	}
+}
+
+// TestRedacted: of a trace in which tokens stand in place of values, findings show none, as those of the proxy.
+func TestRedacted(t *testing.T) {
+	events, err := history.ParseText(strings.NewReader("s1 session postgres\ns1 t1 begin \"read committed\"\ns2 session postgres\ns2 t2 begin \"read committed\"\n" +
+		"t1 r x@0\nt2 r x@0\nt1 w x 0>1\nt1 commit\nt2 w x 1>2\nt2 commit\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, redacted := range []bool{false, true} {
+		var b bytes.Buffer
+		w, err := trace.NewWriter(&b, trace.Header{Observed: true, Redacted: redacted})
+		for i := range events {
+			if e := &events[i]; e.Kind == history.EventStmt {
+				e.Params = "1 7"
+			}
+			err = errors.Join(err, w.Write(&trace.Record{Kind: trace.KindHistory, Session: events[i].Session, History: &events[i]}))
+		}
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Judge([]Input{{&b, "-", "h"}}, isolation.Options{}, false, func(string) {}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := j.Checker.Summary()
+		if len(found) != 1 {
+			t.Fatalf("%d findings", len(found))
+		}
+		if shown := found[0].Transactions[0].Statements[0].Params; (shown == nil) != redacted {
+			t.Errorf("redacted %v: a finding shows %q", redacted, shown)
 		}
 	}
 }

@@ -34,7 +34,7 @@ const twoSessions = "s1 session postgres \"15.4\"\ns2 session postgres \"15.4\"\
 func TestGroups(t *testing.T) {
 	var reads, writes []string
 	for i := range 9 {
-		reads = append(reads, fmt.Sprintf("SELECT a%d FROM x WHERE id = 1", i))
+		reads = append(reads, fmt.Sprintf("SELECT a%d, x.* FROM x WHERE id = 1", i))
 		writes = append(writes, fmt.Sprintf("UPDATE x SET a%d = 1 WHERE id = 1", i))
 	}
 	text := twoSessions + lostUpdates(1, reads, writes)

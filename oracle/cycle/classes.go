@@ -59,7 +59,7 @@ func (g *Graph) Through(s uint32, mask Kinds, txns int) (list []Found, some bool
 		walks := slices.Clone(cl.Walks)
 		for i := range walks {
 			w := &walks[i]
-			w.mask = (w.mask | Row) & mask
+			w.mask = rows(w.mask) & mask
 			if cl.Class == anomaly.G0 {
 				w.mask |= mask & (SO | RT)
 			}
@@ -82,6 +82,11 @@ func (g *Graph) Through(s uint32, mask Kinds, txns int) (list []Found, some bool
 		g.Far++
 	}
 	return list, true
+}
+
+// rows adds to kinds those that are the same by the rows alone.
+func rows(k Kinds) Kinds {
+	return k | k&Data*(Row/WW)
 }
 
 // covers reports whether p passes through all transactions of one of the others.

@@ -12,7 +12,7 @@ import (
 )
 
 // Kinds is a set of kinds of dependencies.
-type Kinds uint8
+type Kinds uint16
 
 // The kinds.
 const (
@@ -21,17 +21,21 @@ const (
 	RW
 	SO
 	RT
-	Row     // ww of writes that commute, see package isolation
+	Row   // ww of writes that commute, see package isolation
+	RowWR // wr and rw of reads of other columns than were written
+	RowRW
 	Request // evidence of findings only, never in a graph
 
 	Data = WW | WR | RW
+	Rows = Row | RowWR | RowRW
+	Anti = RW | RowRW
 )
 
 // Arc is all that leads from one node to another, from one of its ends: the node at the other end, and the kinds in the lowest bits.
 type Arc uint32
 
 const (
-	arcBits = 6 // of kinds
+	arcBits = 8 // of kinds
 	maxNode = 1<<(32-arcBits) - 1
 )
 

@@ -59,10 +59,10 @@ func (a *Automaton) next(state uint8, rw bool) (uint8, bool) {
 // hops are the ways in which a walk may pass a link of these Kinds: rw or not.
 func (a *Automaton) hops(k Kinds) (first, behind int) {
 	first, behind = 0, 2
-	if k&a.mask&^RW == 0 {
+	if k&a.mask&^Anti == 0 {
 		first = 1
 	}
-	if k&a.mask&RW == 0 {
+	if k&a.mask&Anti == 0 {
 		behind = 1
 	}
 	return first, behind
@@ -74,7 +74,7 @@ func (g *Graph) Accepts(a *Automaton, p []Hop) bool {
 	state := a.start
 	for _, h := range p {
 		next, ok := a.next(state, h.RW)
-		if k := g.Out(h.From)[h.Arc].Kinds() & a.mask; !ok || h.RW && k&RW == 0 || !h.RW && k&^RW == 0 {
+		if k := g.Out(h.From)[h.Arc].Kinds() & a.mask; !ok || h.RW && k&Anti == 0 || !h.RW && k&^Anti == 0 {
 			return false
 		}
 		state = next
@@ -156,10 +156,10 @@ type search struct {
 	// Of each queue, those from level on are the last level.
 	ahead, back           []visit
 	aheadLevel, backLevel int
-	hops                  uint32          // from the last level of back to the end
-	floor                 uint64          // where no rw may follow, no transaction that ended before this is on a walk
-	within                uint8           // the states, a bit each, in which a walk may be behind its first hop
-	ways                  [Row << 1]uint8 // by the kinds of an arc: 1, if a hop may pass it as no rw, and 2, if as rw
+	hops                  uint32            // from the last level of back to the end
+	floor                 uint64            // where no rw may follow, no transaction that ended before this is on a walk
+	within                uint8             // the states, a bit each, in which a walk may be behind its first hop
+	ways                  [RowRW << 1]uint8 // by the kinds of an arc: 1, if a hop may pass it as no rw, and 2, if as rw
 }
 
 const (
@@ -188,10 +188,10 @@ func (g *Graph) Look(s uint32, a *Automaton, bound int) (p []Hop, whole bool) {
 		}
 	}
 	for k := range w.ways {
-		if Kinds(k)&a.mask&^RW != 0 {
+		if Kinds(k)&a.mask&^Anti != 0 {
 			w.ways[k] |= 1
 		}
-		if Kinds(k)&a.mask&RW != 0 {
+		if Kinds(k)&a.mask&Anti != 0 {
 			w.ways[k] |= 2
 		}
 	}
@@ -262,10 +262,10 @@ func (g *Graph) withinOf(s uint32, a *Automaton) (states uint8) {
 func (g *Graph) floorOf(s uint32, a *Automaton) uint64 {
 	floor := uint64(math.MaxUint64)
 	for _, x := range g.Out(s) {
-		if x.Kinds()&a.mask&^RW != 0 && a.to[a.start][0] != noState {
+		if x.Kinds()&a.mask&^Anti != 0 && a.to[a.start][0] != noState {
 			return 0
 		}
-		if x.Kinds()&RW != 0 {
+		if x.Kinds()&a.mask&Anti != 0 {
 			floor = min(floor, g.ended[x.Node()])
 		}
 	}

@@ -23,9 +23,12 @@ import (
 //
 // The levels of products protect rows. So the order of the versions is kept as an edge of its own (edgeRow), and a cycle over such an edge is
 // reported if all its transactions ran at levels that promise that there is none. It is no anomaly otherwise.
+//
+// So it is with reads, see given.go.
 
-// uses are the columns of a row that statements assign, and all names in them, in lower case and sorted. nil: they are not known.
-type uses struct{ assigned, named []string }
+// uses are the columns of a row that statements assign, and all names in them, in lower case and sorted, and the columns that get their time besides. nil:
+// they are not known.
+type uses struct{ assigned, named, timed []string }
 
 // commutes reports whether writes can change places.
 func (a *uses) commutes(b *uses) bool {
@@ -34,7 +37,7 @@ func (a *uses) commutes(b *uses) bool {
 
 // covers reports whether a commutes with nothing with which b does not commute.
 func (a *uses) covers(b *uses) bool {
-	return a == nil || b != nil && (a == b || holds(a.assigned, b.assigned) && holds(a.named, b.named))
+	return a == nil || b != nil && (a == b || holds(a.assigned, b.assigned) && holds(a.named, b.named) && holds(a.timed, b.timed))
 }
 
 func disjoint(a, b []string) bool {
@@ -46,13 +49,62 @@ func holds(a, b []string) bool {
 }
 
 const (
-	maxUses  = 4096 // texts of which the columns are kept
-	maxBack  = 16   // versions between two writes that do not commute, if those in between commute with one of them
-	maxTexts = 4096 // bytes of a text that is kept so
+	maxUses   = 4096 // texts of which the columns are kept
+	maxRecent = 8    // and the last ones
+	maxBack   = 16   // versions between two writes that do not commute, if those in between commute with one of them
+	maxTexts  = 4096 // bytes of a text that is kept so
 )
 
-// texts keeps the columns of UPDATEs by their texts, which come again.
-type texts map[string]*uses
+// texts keeps what statements say of columns, by their texts, which come again.
+type texts struct {
+	uses    kept[uses]
+	selects kept[selection]
+}
+
+// kept is what texts say, and the last ones of them: most are the same but for numbers and texts in them.
+type kept[T any] struct {
+	by     map[string]*T
+	recent recentTexts
+	said   [maxRecent]*T // of recent
+}
+
+func (x *kept[T]) of(sql string, d lex.Dialect, read func(string, lex.Dialect) *T) *T {
+	if i := x.recent.find(sql); i >= 0 {
+		return x.said[i]
+	}
+	said, known := x.by[sql]
+	if !known {
+		said = read(sql, d)
+		if len(sql) <= maxTexts {
+			if x.by == nil || len(x.by) >= maxUses {
+				x.by = map[string]*T{}
+			}
+			x.by[sql] = said
+		}
+	}
+	if len(sql) <= maxTexts {
+		x.said[x.recent.add(sql)] = said
+	}
+	return said
+}
+
+// recentTexts are texts of which no two are the same but for numbers and texts in them.
+type recentTexts struct {
+	texts [maxRecent]string
+	next  int // the oldest
+}
+
+// find is the place of a text; -1: it is not there.
+func (x *recentTexts) find(sql string) int {
+	return slices.IndexFunc(x.texts[:], func(old string) bool { return old == sql || sameShape(old, sql) })
+}
+
+// add adds a text in the place of the oldest, and gives the place.
+func (x *recentTexts) add(sql string) int {
+	i := x.next
+	x.texts[i], x.next = sql, (i+1)%maxRecent
+	return i
+}
 
 // of gives the columns of statement i of t.
 func (x *texts) of(t *txn, i int32) *uses {
@@ -63,20 +115,15 @@ func (x *texts) of(t *txn, i int32) *uses {
 	if s.verb != "update" && s.verb != "insert" || s.failed || len(s.sql) >= maxText {
 		return nil
 	}
-	u, known := (*x)[s.sql]
-	if !known {
-		u = usesOf(s.sql, lex.Of(t.product().Dialect))
-		if len(s.sql) <= maxTexts {
-			if *x == nil || len(*x) >= maxUses {
-				*x = texts{}
-			}
-			(*x)[s.sql] = u
-		}
-	}
+	u := x.uses.of(s.sql, lex.Of(t.product().Dialect), usesOf)
 	if u != nil && s.columns != nil && timed(s.columns.operands) {
-		u = &uses{slices.DeleteFunc(slices.Clone(u.assigned), func(name string) bool {
-			return slices.ContainsFunc(s.columns.operands, func(o history.Operand) bool { return o.Column == name && o.Role == history.RoleTime })
-		}), u.named}
+		u = &uses{slices.Clone(u.assigned), u.named, slices.Clone(u.timed)}
+		for _, o := range s.columns.operands {
+			if i, in := slices.BinarySearch(u.assigned, o.Column); in && o.Role == history.RoleTime {
+				u.assigned, u.timed = slices.Delete(u.assigned, i, i+1), append(u.timed, o.Column)
+			}
+		}
+		u.sort()
 	}
 	return u
 }
@@ -107,7 +154,10 @@ func usesOf(sql string, d lex.Dialect) *uses {
 	_, list := flow.Update(sql, d, nil)
 	u, ended, answered := &uses{}, false, false
 	for _, o := range list {
-		if o.Role.Assigns() && o.Role != history.RoleTime {
+		switch {
+		case o.Role == history.RoleTime:
+			u.timed = append(u.timed, o.Column)
+		case o.Role.Assigns():
 			u.assigned = append(u.assigned, o.Column)
 		}
 	}
@@ -138,7 +188,7 @@ func usesOf(sql string, d lex.Dialect) *uses {
 func nameIn(t lex.Token) string { return strings.ToLower(strings.Trim(t.Text, "\"`")) }
 
 func (a *uses) sort() *uses {
-	for _, list := range []*[]string{&a.assigned, &a.named} {
+	for _, list := range []*[]string{&a.assigned, &a.named, &a.timed} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -163,7 +213,7 @@ func usesBy(c *Checker, v *version) *uses {
 			return nil
 		}
 		if more != u {
-			u = (&uses{slices.Concat(u.assigned, more.assigned), slices.Concat(u.named, more.named)}).sort()
+			u = (&uses{slices.Concat(u.assigned, more.assigned), slices.Concat(u.named, more.named), slices.Concat(u.timed, more.timed)}).sort()
 		}
 	}
 	return u
@@ -172,10 +222,15 @@ func usesBy(c *Checker, v *version) *uses {
 // rowWalk is a walk along the installed versions of a row, away from one of them.
 type rowWalk struct {
 	mine   *uses
-	led    []*uses // of versions to or from which an edge or a path leads
-	passed []*txn  // writers of all of them
-	upTo   *txn    // the writer of the first of led
-	stop   uint64  // and its place
+	led    []led  // versions to or from which an edge or a path leads
+	passed []*txn // writers of all of them
+	stop   uint64 // the place of the first of led
+}
+
+// led is a version to or from which a path leads: its writer, and the columns.
+type led struct {
+	writer *txn
+	*uses
 }
 
 // meet takes in version u of another writer than v's, and gives the kind of the edge between them: edgeRow if they commute; 0: there is a path. last
@@ -193,25 +248,37 @@ func (m *rowWalk) meet(c *Checker, v, u *version) (kind kinds, last bool) {
 		m.passed = append(m.passed, u.writer)
 		return edgeRow, len(m.passed) == maxBack
 	}
-	if m.upTo == nil {
-		m.upTo, m.stop = u.writer, u.order
+	if m.led == nil {
+		m.stop = u.order
 	}
-	m.led, m.passed = append(m.led, his), append(m.passed, u.writer)
+	m.led, m.passed = append(m.led, led{u.writer, his}), append(m.passed, u.writer)
 	return kind, his.covers(m.mine) || len(m.passed) == maxBack
 }
 
 // reaches reports whether a path leads over one of the versions met.
 func (m *rowWalk) reaches(his *uses) bool {
-	return slices.ContainsFunc(m.led, func(l *uses) bool { return !l.commutes(his) })
+	return slices.ContainsFunc(m.led, func(l led) bool { return !l.commutes(his) })
 }
 
-// read draws the edge from a read of u to the later version v. Where the reader wrote the row itself in between, it is certain only if the read gave
-// the client a column that v's writer assigned.
+// read draws the edge from a read of u to the later version v, to which no path leads from it. Where the reader wrote the row itself in between, it is
+// certain only if the read gave the client a column that v's writer assigned.
 func (m *rowWalk) read(c *Checker, r reader, u, v *version) {
-	if slices.Contains(m.passed, r.t) && !r.t.gave(r.access(), usesBy(c, v)) {
-		return
+	his := usesBy(c, v)
+	switch {
+	case !concerned(c, r, his):
+		if !slices.ContainsFunc(m.passed, func(w *txn) bool { return w != u.writer }) {
+			c.addRW(r, u, v, edgeRowRW)
+		}
+	case !slices.Contains(m.passed, r.t) || his != nil && gave(c, r.t, r.access(), his.assigned):
+		c.addRW(r, u, v, edgeRW)
 	}
-	c.addRW(r, u, v)
+}
+
+// readOf draws the edge from a read of u, which comes before all that was met but for versions of u's writer.
+func (m *rowWalk) readOf(c *Checker, r reader, u, v *version) {
+	if !slices.ContainsFunc(m.led, func(l led) bool { return l.writer != u.writer && concerned(c, r, l.uses) }) {
+		m.read(c, r, u, v)
+	}
 }
 
 // alike reports whether one UPDATE wrote both versions, with other numbers and texts: as nearly always, and it costs little to see.
@@ -254,10 +321,8 @@ func orderedBefore(c *Checker, v *version) (m rowWalk) {
 		if u.writer == v.writer && u.writer != nil {
 			continue
 		}
-		if m.upTo == nil || u.writer == m.upTo {
-			for _, r := range u.readers {
-				m.read(c, r, u, v)
-			}
+		for _, r := range u.readers {
+			m.readOf(c, r, u, v)
 		}
 		if ended != nil || !u.installed() {
 			continue
@@ -266,11 +331,9 @@ func orderedBefore(c *Checker, v *version) (m rowWalk) {
 		if i > 0 || !v.alike(u) {
 			kind, last = m.meet(c, v, u)
 		} else {
-			m.upTo, m.stop = u.writer, u.order
+			m.stop = u.order
 		}
-		if kind == edgeRow {
-			readThrough(c, u, v)
-		}
+		readThrough(c, u, v, kind)
 		if kind == edgeWW || kind == edgeRow && len(m.passed) == 1 {
 			c.addEdge(kind, u.writer, v.writer, u, v, u.wstmt, v.wstmt)
 		}
@@ -287,9 +350,7 @@ func orderedBehind(c *Checker, v *version) {
 	for n, last := v.nextInstalled(), false; n != nil && !last; n = n.nextInstalled() {
 		var kind kinds
 		kind, last = m.meet(c, v, n)
-		if kind == edgeRow {
-			readThrough(c, v, n)
-		}
+		readThrough(c, v, n, kind)
 		if kind == edgeWW || kind == edgeRow && len(m.passed) == 1 {
 			c.addEdge(kind, v.writer, n.writer, v, n, v.wstmt, n.wstmt)
 		}
@@ -311,26 +372,50 @@ func overwritten(c *Checker, u, v *version) (columns []string, spares bool) {
 	return columns, len(columns) == 0
 }
 
-// readThrough draws the edges from the writer of u to those who read v, which took over what that one wrote.
-func readThrough(c *Checker, u, v *version) {
-	v.mixed = true
+// readThrough draws the edges from the writer of u to those who read v, which took over what that one wrote; kind is that of the edge between them.
+func readThrough(c *Checker, u, v *version, kind kinds) {
+	v.mixed = v.mixed || u.mixed || kind == edgeRow
 	for _, r := range v.readers {
-		c.addWR(u, v, r)
+		if his := usesBy(c, v); !concerned(c, r, his) {
+			readBehind(c, v, r, his)
+		} else if kind == edgeRow {
+			c.addWR(u, v, r, edgeWR)
+		}
 	}
 }
 
-// behindMixed draws the edges to a reader of v from the writers of what v took over.
-func behindMixed(c *Checker, v *version, r reader) {
-	m := rowWalk{led: []*uses{usesBy(c, v)}}
-	for u, i := v.before(), 0; u != nil && i < maxWalk && len(m.led) <= maxBack; u, i = u.before(), i+1 {
+// mixed says of the versions behind v, which took over what v did, that they are mixed as it is.
+func mixed(c *Checker, v *version) {
+	n := v.nextInstalled()
+	for i := 0; n != nil && !n.mixed && i < maxBack; i++ {
+		n.mixed = true
+		for _, r := range n.readers {
+			readBehind(c, n, r, usesBy(c, n))
+		}
+		n = n.nextInstalled()
+	}
+}
+
+// readBehind draws the edges to a reader of v, whose writer assigned these columns, from the writers of what v took over.
+func readBehind(c *Checker, v *version, r reader, his *uses) {
+	var m rowWalk
+	if concerned(c, r, his) {
+		m.led = []led{{v.writer, his}}
+	}
+	for u, i := v.before(), 0; u != nil && i < maxWalk && len(m.passed) < maxBack; u, i = u.before(), i+1 {
 		if !u.installed() || u.writer == v.writer {
 			continue
 		}
 		his := usesBy(c, u)
-		if !m.reaches(his) {
-			c.addWR(u, v, r)
+		path := m.reaches(his)
+		if !path && concerned(c, r, his) {
+			c.addWR(u, v, r, edgeWR)
+			path = true
 		}
-		if m.led = append(m.led, his); his == nil {
+		if path {
+			m.led = append(m.led, led{u.writer, his})
+		}
+		if m.passed = append(m.passed, u.writer); his == nil {
 			return
 		}
 	}
@@ -341,74 +426,19 @@ func followed(c *Checker, r reader, v *version) {
 	if c.told {
 		return
 	}
-	n := v.nextInstalled()
-	if n == nil {
-		return
-	}
-	c.addRW(r, v, n)
 	var m rowWalk
-	for next := n.nextInstalled(); next != nil && len(m.passed) < maxBack; next = next.nextInstalled() {
+	for n := v.nextInstalled(); n != nil && len(m.passed) < maxBack; n = n.nextInstalled() {
 		his := usesBy(c, n)
-		m.led, m.passed = append(m.led, his), append(m.passed, n.writer)
-		if his == nil {
+		path := m.reaches(his)
+		if !path {
+			m.read(c, r, v, n)
+			path = n.writer == r.t || concerned(c, r, his)
+		}
+		if path {
+			m.led = append(m.led, led{n.writer, his})
+		}
+		if m.passed = append(m.passed, n.writer); his == nil {
 			return
 		}
-		if n = next; !m.reaches(usesBy(c, n)) {
-			m.read(c, r, v, n)
-		}
 	}
 }
-
-// gave reports whether read a of t certainly gave the client a column that other writes assign: it is a plain SELECT of one table, and no view.
-func (t *txn) gave(a *access, other *uses) bool {
-	if s := &t.stmts[a.stmt]; s.verb == "select" && other != nil && len(s.sql) < maxText {
-		table, all, columns := selected(s.sql, lex.Of(t.product().Dialect))
-		name := a.node.table.name
-		return strings.EqualFold(table, name[strings.LastIndexByte(name, '.')+1:]) && (all || slices.ContainsFunc(columns, func(c string) bool { return slices.Contains(other.assigned, c) }))
-	}
-	return false
-}
-
-// selected are the columns that a SELECT gives of its only table, as far as the text shows them plainly; all of them if it says so.
-func selected(sql string, d lex.Dialect) (table string, all bool, columns []string) {
-	var list []lex.Token
-	for t := range lex.Tokens(sql, d) {
-		if t.Kind != lex.Space && t.Kind != lex.Comment {
-			list = append(list, t)
-		}
-	}
-	if len(list) == 0 || !list[0].Is("select") {
-		return "", false, nil
-	}
-	from := slices.IndexFunc(list, func(t lex.Token) bool { return t.Is("from") })
-	if from < 0 || slices.ContainsFunc(list[from:], func(t lex.Token) bool { return t.Text == "," || t.Is("join") || t.Is("select") || t.Is("union") }) {
-		return "", false, nil
-	}
-	for i := from + 1; i < len(list) && table == ""; i += 2 {
-		if i+1 == len(list) || list[i+1].Text != "." {
-			table = nameIn(list[i])
-		}
-	}
-	item := func(of []lex.Token) {
-		if n := len(of); n > 2 && of[n-2].Is("as") {
-			of = of[:n-2]
-		}
-		for len(of) > 2 && of[1].Text == "." {
-			of = of[2:]
-		}
-		if len(of) == 1 && of[0].Text == "*" {
-			all = true
-		} else if len(of) == 1 && (of[0].Kind == lex.Word || of[0].Kind == lex.Name) {
-			columns = append(columns, nameIn(of[0]))
-		}
-	}
-	rest := list[1:from]
-	for i := slices.IndexFunc(rest, isComma); i >= 0; i = slices.IndexFunc(rest, isComma) {
-		item(rest[:i])
-		rest = rest[i+1:]
-	}
-	item(rest)
-	return table, all, columns
-}
-
-func isComma(t lex.Token) bool { return t.Text == "," }

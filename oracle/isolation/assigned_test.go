@@ -12,11 +12,18 @@ import (
 // TestColumns has writes of one row: which columns they assign decides whether one comes before the other. Each finding has a near miss beside it.
 func TestColumns(t *testing.T) {
 	const (
-		own  = two + "t1 r x@0 -- SELECT a FROM t\nt2 r x@0 -- SELECT b FROM t\n"
+		own  = two + "t1 r x@0 -- SELECT a FROM t\nt2 r x@0 -- SELECT a, b FROM t\n"
 		star = two + "t1 r x@0 -- SELECT * FROM t\nt2 r x@0 -- SELECT * FROM t\n"
 		ends = "t1 commit\nt2 commit"
 		lost = "G-single lost update [1 2]"
+		// Neither lost what the other one wrote: t2 did not read it.
+		apart = two + "t1 r x@0 -- SELECT a FROM t\nt2 r x@0 -- SELECT b FROM t\n"
 	)
+	// t1 reads one row before and one row after t2 wrote both.
+	skew := func(list string) string {
+		read := "-- SELECT " + list + " FROM t\n"
+		return two + "t1 r x@0 " + read + "t2 w x 0>1 -- UPDATE t SET a = 1\nt2 w y 0>1 -- UPDATE t SET a = 1\nt2 commit\nt1 r y@1 " + read + "t1 commit"
+	}
 	for _, tt := range []struct{ name, text, want string }{
 		{"each its own", own + "t1 w x 0>1 -- UPDATE t SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE t SET b = 2 WHERE id = 1\n" + ends, ""},
 		{"the same", own + "t1 w x 0>1 -- UPDATE t SET a = 1 WHERE id = 1\nt2 w x 1>2 -- UPDATE t SET a = 2 WHERE id = 1\n" + ends, lost},
@@ -56,6 +63,28 @@ func TestColumns(t *testing.T) {
 		{"each its own, and the server's time", own + "t1 w x 0>1 -- UPDATE t SET a = 1, at = now()\nt2 w x 1>2 -- UPDATE t SET b = 2, at = now()\n" + ends, ""},
 		{"the same, and the time", own + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set a=2 time at=2 -- UPDATE t SET a = 2, at = '2'\n" + ends, lost},
 		{"both read all, each its own, and the time", star + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set b=2 time at=2 -- UPDATE t SET b = 2, at = '2'\n" + ends, "G2-item write skew [1 2]"},
+		{"the same, and one read neither", apart + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET a = 2\n" + ends, ""},
+		{"a read of another column", skew("b"), ""},
+		{"a read of that column", skew("a"), "G-single read skew [1 2]"},
+		{"a read of a column with the same letters", skew("ab"), ""},
+		{"a read of all", skew("*"), "G-single read skew [1 2]"},
+		{"a read of all of one name", skew("x.*"), "G-single read skew [1 2]"},
+		{"a read of a sum", skew("b + a"), "G-single read skew [1 2]"},
+		{"a read of a product", skew("b * 2"), ""},
+		{"a count", skew("count(*)"), ""},
+		{"a condition", strings.ReplaceAll(skew("b"), "FROM t", "FROM t WHERE a = 1"), "G-single read skew [1 2]"},
+		{"an order", strings.ReplaceAll(skew("b"), "FROM t", "FROM t ORDER BY id, a LIMIT 1"), "G-single read skew [1 2]"},
+		{"the row itself", skew("t"), "G-single read skew [1 2]"},
+		{"the row itself by another name", strings.ReplaceAll(skew("row_to_json(o)"), "FROM t", "FROM t o"), "G-single read skew [1 2]"},
+		{"a view", strings.ReplaceAll(skew("b"), "FROM t", "FROM v"), "G-single read skew [1 2]"},
+		{"a join", strings.ReplaceAll(skew("t.b"), "FROM t", "FROM t JOIN u ON t.id = u.id"), "G-single read skew [1 2]"},
+		{"a subquery", strings.ReplaceAll(skew("b"), "FROM t", "FROM t WHERE id IN (SELECT id FROM t)"), "G-single read skew [1 2]"},
+		{"a system column", skew("xmin"), "G-single read skew [1 2]"},
+		{"a text that the server executes", skew("b /*! , a */"), "G-single read skew [1 2]"},
+		{"rows deleted and made", strings.NewReplacer("t2 w x 0>1 -- UPDATE t SET a = 1", "t2 d x 0>1 -- DELETE FROM t", "t2 w y 0>1 -- UPDATE t SET a = 1", "t2 i y >1 -- INSERT INTO t VALUES (1)").Replace(skew("b")), "G-single read skew [1 2]"},
+		{"a read of the time", strings.ReplaceAll(skew("at"), "SET a = 1", "SET a = 1, at = now()"), "G-single read skew [1 2]"},
+		{"a level that protects rows, and a read of another column", strings.ReplaceAll(skew("b"), "read committed", "repeatable read"), "violation: G-single read skew [1 2]"},
+		{"one level that protects rows, and a read of another column", strings.Replace(skew("b"), "read committed", "repeatable read", 1), ""},
 		{"dirty writes of different columns", two + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET b = 1\nt2 w y 0>1 -- UPDATE t SET a = 1\nt1 w y 1>2 -- UPDATE t SET b = 1\n" + ends, "violation: G0 dirty write [1 2]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,16 +98,16 @@ func TestColumns(t *testing.T) {
 
 func TestUsesOf(t *testing.T) {
 	for sql, want := range map[string]*uses{
-		"UPDATE t SET a = 1 WHERE id = 2":                                                   {[]string{"a"}, []string{"a", "id", "set", "t", "update", "where"}},
-		"UPDATE t SET `B` = \"c\" -- x":                                                     {[]string{"b"}, []string{"b", "c", "set", "t", "update"}},
-		"UPDATE t SET a = 1 RETURNING b, *":                                                 {[]string{"a"}, []string{"a", "set", "t", "update"}},
-		"UPDATE t SET a = 1;":                                                               {[]string{"a"}, []string{"a", "set", "t", "update"}},
+		"UPDATE t SET a = 1 WHERE id = 2":                                                   {[]string{"a"}, []string{"a", "id", "set", "t", "update", "where"}, nil},
+		"UPDATE t SET `B` = \"c\" -- x":                                                     {[]string{"b"}, []string{"b", "c", "set", "t", "update"}, nil},
+		"UPDATE t SET a = 1 RETURNING b, *":                                                 {[]string{"a"}, []string{"a", "set", "t", "update"}, nil},
+		"UPDATE t SET a = 1;":                                                               {[]string{"a"}, []string{"a", "set", "t", "update"}, nil},
 		"UPDATE t SET a = 1 /*! , b = 2 */ WHERE id = 2":                                    nil,
 		"UPDATE t SET a = 1; UPDATE t SET b = 2":                                            nil,
 		"UPDATE t, u SET t.a = 1":                                                           nil,
 		"UPDATE t SET a = (SELECT 1)":                                                       nil,
-		"INSERT INTO t VALUES (1, 2) ON DUPLICATE KEY UPDATE a = VALUES(a), b = b + 1":      {[]string{"a", "b"}, []string{"a", "b", "set", "t", "update", "values"}},
-		"INSERT INTO t (id, a) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET a = excluded.a": {[]string{"a"}, []string{"a", "excluded", "set", "t", "update"}},
+		"INSERT INTO t VALUES (1, 2) ON DUPLICATE KEY UPDATE a = VALUES(a), b = b + 1":      {[]string{"a", "b"}, []string{"a", "b", "set", "t", "update", "values"}, nil},
+		"INSERT INTO t (id, a) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET a = excluded.a": {[]string{"a"}, []string{"a", "excluded", "set", "t", "update"}, nil},
 		"INSERT INTO t VALUES (1)":                                                          nil,
 	} {
 		if d := cmp.Diff(want, usesOf(sql, lex.MySQL), cmp.AllowUnexported(uses{})); d != "" {

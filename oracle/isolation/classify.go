@@ -39,12 +39,12 @@ func choose(c *Checker, p []step, class oracle.Class, mask kinds) ([]hop, string
 
 // pick prefers, for a hop that is not rw, what was read to what was overwritten: it says more about what went wrong.
 func pick(s step, class oracle.Class, mask kinds) *edge {
-	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT, edgeRow}
+	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT, edgeRow, edgeRowWR}
 	if class == anomaly.G0 {
-		order = order[1:]
+		order = []kinds{edgeWW, edgeSO, edgeRT, edgeRow}
 	}
 	if s.rw {
-		order = []kinds{edgeRW}
+		order = []kinds{edgeRW, edgeRowRW}
 	}
 	for _, k := range order {
 		if k&mask == 0 {
@@ -59,13 +59,25 @@ func pick(s step, class oracle.Class, mask kinds) *edge {
 
 // shownAs is an edge as a finding tells it.
 func shownAs(c *Checker, e edge) edge {
-	if e.kind == edgeRow {
-		e.kind, e.commutes = edgeWW, true
-	}
+	e.commutes = e.kind&edgeRows != 0
+	e.kind = byRow(e.kind)
 	if e.kind == edgeWW {
 		_, e.spares = overwritten(c, e.from, e.to)
 	}
 	return e
+}
+
+// byRow is a kind as it is where rows are what writes and reads are of.
+func byRow(k kinds) kinds {
+	switch k {
+	case edgeRow:
+		return edgeWW
+	case edgeRowWR:
+		return edgeWR
+	case edgeRowRW:
+		return edgeRW
+	}
+	return k
 }
 
 // first is the first edge of a kind; those over rows that were read go before those over conditions.
@@ -110,13 +122,13 @@ func choosePair(c *Checker, p []step, class oracle.Class, mask kinds) (best []ho
 	for i := range p[0].l.edges {
 		for j := range p[1].l.edges {
 			a, b := p[0].l.edges[i], p[1].l.edges[j]
-			if (a.kind == edgeRW) != p[0].rw || (b.kind == edgeRW) != p[1].rw || a.kind&mask == 0 || b.kind&mask == 0 {
+			if (byRow(a.kind) == edgeRW) != p[0].rw || (byRow(b.kind) == edgeRW) != p[1].rw || a.kind&mask == 0 || b.kind&mask == 0 {
 				continue
 			}
-			if class == anomaly.G0 && (a.kind == edgeWR || b.kind == edgeWR) {
+			if class == anomaly.G0 && (byRow(a.kind) == edgeWR || byRow(b.kind) == edgeWR) {
 				continue
 			}
-			if class == anomaly.G1c && a.kind != edgeWR && b.kind != edgeWR && (p[0].l.kinds|p[1].l.kinds)&edgeWR != 0 {
+			if class == anomaly.G1c && byRow(a.kind) != edgeWR && byRow(b.kind) != edgeWR && (p[0].l.kinds|p[1].l.kinds)&mask&(edgeWR|edgeRowWR) != 0 {
 				continue
 			}
 			hops := []hop{{p[0].t, shownAs(c, a)}, {p[1].t, shownAs(c, b)}}
@@ -234,7 +246,7 @@ func shorten(h []hop, class oracle.Class) []hop {
 			i++
 			continue
 		}
-		h[i].e.to, h[i].e.toStmt = b.to, b.toStmt
+		h[i].e.to, h[i].e.toStmt, h[i].e.commutes = b.to, b.toStmt, a.commutes || b.commutes
 		h = append(h[:j:j], h[j+1:]...)
 		if j < i {
 			i--

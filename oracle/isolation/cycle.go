@@ -21,8 +21,11 @@ const (
 	edgeRT      = cycle.RT
 	edgeRequest = cycle.Request // evidence of findings only, never in the graph
 	edgeRow     = cycle.Row     // ww, of writes that commute: see assigned.go
+	edgeRowWR   = cycle.RowWR   // wr and rw, of reads of other columns: see given.go
+	edgeRowRW   = cycle.RowRW
 
 	edgeData = cycle.Data
+	edgeRows = cycle.Rows
 )
 
 // kindOf is the public name of a set of one.
@@ -56,7 +59,7 @@ type link struct {
 type edge struct {
 	kind     kinds
 	over     bool // a ww that stands for a path over other versions of the row
-	commutes bool // evidence: a ww of writes that commute
+	commutes bool // evidence: one of edgeRows, told as the kind without Row
 	spares   bool // evidence: a ww that assigned no column that the one before had changed
 	from, to *version
 	fromStmt int32 // index in its transaction; -1: not captured
@@ -95,7 +98,7 @@ type graph struct {
 	paths cycle.Graph
 	nodes []*txn // by their numbers in paths
 
-	commuted  bool   // there is an edgeRow
+	commuted  bool   // there is one of edgeRows
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
 
@@ -157,8 +160,8 @@ func (g *graph) draw(e edge, from, to *txn) {
 	if to == g.fresh {
 		from.fresh = g.freshMark
 	}
-	g.paths.Backward = g.paths.Backward || e.kind != edgeRW && from.end > to.end
-	g.commuted = g.commuted || e.kind == edgeRow
+	g.paths.Backward = g.paths.Backward || e.kind&cycle.Anti == 0 && from.end > to.end
+	g.commuted = g.commuted || e.kind&edgeRows != 0
 	if l.kinds&e.kind == 0 {
 		g.add(l, e.kind)
 		g.edges = append(g.edges, newEdge{from, to})
@@ -207,7 +210,7 @@ func (c *Checker) search(session uint64) {
 			continue
 		}
 		if c.commuted {
-			c.classes(s, session, edgeData|edgeRow, "")
+			c.classes(s, session, edgeData|edgeRows, "")
 		}
 		if !c.opts.Strict {
 			continue

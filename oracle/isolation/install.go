@@ -335,7 +335,7 @@ func (c *Checker) writeEdges(v *version) {
 		return
 	}
 	for _, r := range v.readers {
-		c.addWR(v, v, r)
+		readOf(c, r, v)
 		followed(c, r, v)
 	}
 	if v.inter {
@@ -347,6 +347,9 @@ func (c *Checker) writeEdges(v *version) {
 	}
 	orderedBehind(c, v)
 	before := orderedBefore(c, v)
+	if v.mixed {
+		mixed(c, v)
+	}
 	if v.row == nil || v.order == 0 {
 		return
 	}
@@ -357,7 +360,7 @@ func (c *Checker) writeEdges(v *version) {
 			continue
 		}
 		for _, r := range f.readers {
-			before.read(c, r, f, v)
+			before.readOf(c, r, f, v)
 		}
 	}
 }
@@ -369,10 +372,7 @@ func (c *Checker) readEdges(t *txn, i int32, v *version) {
 		c.dirtyRead(anomaly.G1a, v, reader{t, i})
 		return // not in the version order: it has no successor
 	case v.is == live && v.writer != nil && v.writer != t:
-		c.addWR(v, v, reader{t, i})
-		if v.mixed {
-			behindMixed(c, v, reader{t, i})
-		}
+		readOf(c, reader{t, i}, v)
 		if v.inter {
 			c.dirtyRead(anomaly.G1b, v, reader{t, i})
 		}
@@ -380,10 +380,26 @@ func (c *Checker) readEdges(t *txn, i int32, v *version) {
 	followed(c, reader{t, i}, v)
 }
 
+// readOf draws the dependencies of a read of v on the writers of what it gave.
+func readOf(c *Checker, r reader, v *version) {
+	if !v.mixed && !limited(c, r) {
+		c.addWR(v, v, r, edgeWR)
+		return
+	}
+	his, kind := usesBy(c, v), edgeWR
+	if !concerned(c, r, his) {
+		kind = edgeRowWR
+	}
+	c.addWR(v, v, r, kind)
+	if v.mixed || kind == edgeRowWR {
+		readBehind(c, v, r, his)
+	}
+}
+
 // addWR draws the dependency of a read of v on the writer of u, which is v or a version of which it took over columns. An UPDATE that changed nothing depends on that writer only
 // if the writer itself depended on the row: if it wrote blindly, the two could have come in the other order, with the
 // same result. Not so if the transaction then read the row as it was before v: then the UPDATE had not come first either.
-func (c *Checker) addWR(u, v *version, r reader) {
+func (c *Checker) addWR(u, v *version, r reader, kind kinds) {
 	switch a := r.access(); {
 	case a.op == opMatch && !a.denied && !u.writer.used(u):
 		return
@@ -393,7 +409,7 @@ func (c *Checker) addWR(u, v *version, r reader) {
 	if u == v {
 		futureRead(c, v, r)
 	}
-	c.addEdge(edgeWR, u.writer, r.t, u, v, u.wstmt, r.access().stmt)
+	c.addEdge(kind, u.writer, r.t, u, v, u.wstmt, r.access().stmt)
 }
 
 // used reports whether t read the row of v, its own version, or computed v from the row.
@@ -419,8 +435,8 @@ func (t *txn) matched(v *version, stmt int32) bool {
 	return slices.ContainsFunc(t.accesses, func(a access) bool { return a.op == opMatch && a.node == v && a.stmt == stmt })
 }
 
-// addRW draws the anti-dependency from a read of v to the writer of the later version n.
-func (c *Checker) addRW(r reader, v, n *version) {
+// addRW draws the anti-dependency from a read of v to the writer of the later version n: edgeRW, or edgeRowRW if n's writer assigned other columns.
+func (c *Checker) addRW(r reader, v, n *version, kind kinds) {
 	a := r.access()
 	if r.t == n.writer || a.superseded || a.op.writes() {
 		return // an UPDATE that read v replaced it itself
@@ -428,8 +444,11 @@ func (c *Checker) addRW(r reader, v, n *version) {
 	if v.is == dead || v.row == nil && currentLater(r, v) || r.refused(v, n) {
 		return
 	}
-	c.addEdge(edgeRW, r.t, n.writer, v, n, a.stmt, n.wstmt)
+	c.addEdge(kind, r.t, n.writer, v, n, a.stmt, n.wstmt)
 	c.requests.judgeRead(r, v, n)
+	if kind == edgeRowRW {
+		return
+	}
 	if w := r.t.wroteAfter(n); w != nil && !usesBy(c, n).commutes(usesBy(c, w)) {
 		// The reader overwrote, perhaps by way of others, what it had not seen: one edge stands for the ww path, so that
 		// a lost update is told as one of two transactions, however many wrote in between.

@@ -64,23 +64,39 @@ func passAccesses(c *Checker, t *txn, e *history.Event) {
 			if a.Op.Writes() {
 				t.wrote = true
 				assigns(c, tb, t, e)
+			} else if e.Verb == "select" {
+				selects(tb, t, e)
 			}
 			t.apart(&c.coverage, a, tb, e.CurrentRead, len(e.Accesses)-1-i)
 		}
 	}
 }
 
-// assigned is what statements assign in a table, as far as transactions that are only counted tell.
+// assigned is what statements assign and read in a table, as far as transactions that are only counted tell.
 type assigned struct {
-	texts    []string // the last ones, the latest first
+	texts    recentTexts
 	uses     []*uses
-	commutes bool
+	asked    recentTexts
+	selects  []*selection // of a part of the columns
+	commutes bool         // a statement has nothing to do with what another one assigned
 }
 
-const (
-	maxAssigned = 4  // texts
-	maxTold     = 64 // uses
-)
+// selects notes the columns that a SELECT reads of a table.
+func selects(tb *table, t *txn, e *history.Event) {
+	a := &tb.assigned
+	if a.commutes || len(e.SQL) >= maxText || a.asked.find(e.SQL) >= 0 {
+		return
+	}
+	a.asked.add(e.SQL)
+	s := selectionOf(e.SQL, lex.Of(t.product().Dialect))
+	if s == nil || s.named == nil || slices.ContainsFunc(a.selects, func(o *selection) bool { return slices.Equal(o.named, s.named) }) {
+		return
+	}
+	a.selects = append(a.selects, s)
+	a.commutes = len(a.selects) == maxTold || slices.ContainsFunc(a.uses, func(u *uses) bool { return !s.reads(u) })
+}
+
+const maxTold = 64 // uses
 
 // assigns notes the columns that a statement assigns in a table.
 func assigns(c *Checker, tb *table, t *txn, e *history.Event) {
@@ -88,20 +104,15 @@ func assigns(c *Checker, tb *table, t *txn, e *history.Event) {
 	if a.commutes = a.commutes || timed(e.Operands); a.commutes || e.Verb != "update" && e.Verb != "insert" || e.Error != nil || len(e.SQL) >= maxText {
 		return
 	}
-	for i, sql := range a.texts {
-		if sql == e.SQL || sameShape(sql, e.SQL) {
-			a.texts[0], a.texts[i] = a.texts[i], a.texts[0]
-			return
-		}
+	if a.texts.find(e.SQL) >= 0 {
+		return
 	}
-	if a.texts = append(a.texts, e.SQL); len(a.texts) > maxAssigned {
-		a.texts = slices.Delete(a.texts, 0, 1)
-	}
+	a.texts.add(e.SQL)
 	u := usesOf(e.SQL, lex.Of(t.product().Dialect))
 	if u == nil {
 		return
 	}
-	a.commutes = u.commutes(u) || len(a.uses) == maxTold
+	a.commutes = u.commutes(u) || len(a.uses) == maxTold || slices.ContainsFunc(a.selects, func(s *selection) bool { return !s.reads(u) })
 	for _, o := range a.uses {
 		if slices.Equal(o.assigned, u.assigned) && slices.Equal(o.named, u.named) {
 			return
@@ -111,7 +122,7 @@ func assigns(c *Checker, tb *table, t *txn, e *history.Event) {
 	a.uses = append(a.uses, u)
 }
 
-// Commutes reports whether there may be two writes of one row that commute, by what the transactions told that are only counted.
+// Commutes reports whether there may be two writes of one row that commute, or a read of other columns than a write assigns, by what the transactions told that are only counted.
 func Commutes(c *Checker) bool {
 	for _, tb := range c.tables {
 		if tb.assigned.commutes {

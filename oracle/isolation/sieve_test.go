@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -344,6 +345,25 @@ func TestSievePredicates(t *testing.T) {
 		n.same(t, randomOptions(rng), d.events, 2, fmt.Sprint("predicates, seed ", seed))
 	}
 	t.Logf("%+v", n)
+}
+
+// TestSieveColumns: nor where statements read and assign a part of the columns.
+func TestSieveColumns(t *testing.T) {
+	var n sieveCounts
+	for seed := range *sieveRuns {
+		rng := rand.New(rand.NewPCG(seed, 32))
+		events := parse(t, strings.Join(newColumnToy(seed).lines, "\n"))
+		for i := range events {
+			if e := &events[i]; e.Kind == history.EventBegin && rng.IntN(4) == 0 {
+				e.Level = []string{"repeatable read", "serializable"}[rng.IntN(2)]
+			}
+		}
+		n.same(t, randomOptions(rng), events, 1+rng.IntN(2), fmt.Sprint("columns, seed ", seed))
+	}
+	t.Logf("%+v", n)
+	if n.some < 50 || n.found < 50 {
+		t.Errorf("%+v: the histories prove little", n)
+	}
 }
 
 // TestSieveFleet: nor where several proxies recorded it.

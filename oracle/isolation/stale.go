@@ -27,7 +27,7 @@ func judgeChecks(c *Checker, t *txn, list []staleCheck) {
 		if r.node == nil || w.node == nil || !w.node.installed() || w.node.writer != t {
 			continue
 		}
-		columns, checked := compared(t, r, w)
+		columns, checked := compared(c, t, r, w)
 		for n, i := r.node.nextInstalled(), 0; len(columns) > 0 && n != nil && n != w.node && n.precedes(w.node) && i < maxWalk; n, i = n.nextInstalled(), i+1 {
 			his := usesBy(c, n)
 			if his == nil || n.writer == t || !disjoint(checked, his.assigned) {
@@ -42,14 +42,14 @@ func judgeChecks(c *Checker, t *txn, list []staleCheck) {
 }
 
 // compared are the columns that the read gave and the UPDATE adds to or takes from, and those that it compares; none if it compares one of the former.
-func compared(t *txn, r, w *access) (columns, checked []string) {
+func compared(c *Checker, t *txn, r, w *access) (columns, checked []string) {
 	s := &t.stmts[w.stmt]
 	if s.verb != "update" || len(s.sql) >= maxText || !strings.ContainsAny(s.sql, "+-") {
 		return nil, nil
 	}
 	d := lex.Of(t.product().Dialect)
 	for _, name := range flow.Relative(s.sql, d) {
-		if t.gave(r, &uses{assigned: []string{name}}) {
+		if gave(c, t, r, []string{name}) {
 			columns = append(columns, name)
 		}
 	}
@@ -59,7 +59,7 @@ func compared(t *txn, r, w *access) (columns, checked []string) {
 			checked = append(checked, o.Column)
 		}
 	}
-	if (&uses{checked, columns}).sort(); !disjoint(columns, checked) {
+	if (&uses{assigned: checked, named: columns}).sort(); !disjoint(columns, checked) {
 		return nil, nil
 	}
 	return columns, checked

@@ -39,7 +39,7 @@ const (
 type Access struct {
 	Op  Op  `json:"op"`
 	Row Row `json:"row"`
-	// Name is what people know the row by, as far as the statement told it: "id=1". No verdict depends on it.
+	// Name is what people know the row by, as far as the statement told it: "id=1". A verdict may take it for the row's key in a condition, besides Key.
 	Name string `json:"name,omitempty"`
 	// Version is the version read (OpRead, OpLock) or created (OpInsert, OpUpdate); unique within Row. It is empty for
 	// OpDelete, and for a read whose version could not be seen (Approx is set then).

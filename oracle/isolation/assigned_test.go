@@ -64,6 +64,8 @@ func TestColumns(t *testing.T) {
 		{"the same, and the time", own + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set a=2 time at=2 -- UPDATE t SET a = 2, at = '2'\n" + ends, lost},
 		{"both read all, each its own, and the time", star + "t1 w x 0>1 set a=1 time at=1 -- UPDATE t SET a = 1, at = '1'\nt2 w x 1>2 set b=2 time at=2 -- UPDATE t SET b = 2, at = '2'\n" + ends, "G2-item write skew [1 2]"},
 		{"the same, and one read neither", apart + "t1 w x 0>1 -- UPDATE t SET a = 1\nt2 w x 1>2 -- UPDATE t SET a = 2\n" + ends, ""},
+		{"the same, and it read its key again", two + "t2 r x@0 -- SELECT * FROM t\nt1 w x 0>1 -- UPDATE t SET a = 1\nt1 commit\nt2 r x@1 -- SELECT id FROM t\nt2 w x 1>2 -- UPDATE t SET a = 2\nt2 commit", lost},
+		{"the same, and it read again", two + "t2 r x@0 -- SELECT * FROM t\nt1 w x 0>1 -- UPDATE t SET a = 1\nt1 commit\nt2 r x@1 -- SELECT a FROM t\nt2 w x 1>2 -- UPDATE t SET a = 2\nt2 commit", "G-single non-repeatable read [1 2]"},
 		{"a read of another column", skew("b"), ""},
 		{"a read of that column", skew("a"), "G-single read skew [1 2]"},
 		{"a read of a column with the same letters", skew("ab"), ""},

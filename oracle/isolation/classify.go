@@ -32,7 +32,7 @@ func choose(c *Checker, p []step, class oracle.Class, mask kinds) ([]hop, string
 	}
 	hops = shorten(hops, class)
 	if len(hops) == 2 {
-		return hops, namePair(hops, class)
+		return hops, namePair(c, hops, class)
 	}
 	return hops, nameLong(hops, class)
 }
@@ -132,7 +132,7 @@ func choosePair(c *Checker, p []step, class oracle.Class, mask kinds) (best []ho
 				continue
 			}
 			hops := []hop{{p[0].t, shownAs(c, a)}, {p[1].t, shownAs(c, b)}}
-			if n := namePair(hops, class); best == nil || rank[n] < rank[name] || rank[n] == rank[name] && overPredicates(hops) < overPredicates(best) {
+			if n := namePair(c, hops, class); best == nil || rank[n] < rank[name] || rank[n] == rank[name] && overPredicates(hops) < overPredicates(best) {
 				best, name = hops, n
 			}
 		}
@@ -144,7 +144,7 @@ func choosePair(c *Checker, p []step, class oracle.Class, mask kinds) (best []ho
 }
 
 // namePair names a cycle of two transactions (notes of IsoRel, section 2.4; Berenson 1995 for A5A and A5B).
-func namePair(h []hop, class oracle.Class) string {
+func namePair(c *Checker, h []hop, class oracle.Class) string {
 	switch class {
 	case anomaly.G0, anomaly.G1c:
 		return nameLong(h, class)
@@ -163,7 +163,7 @@ func namePair(h []hop, class oracle.Class) string {
 	}
 	same := r.e.sameRow(&o.e)
 	switch {
-	case o.e.kind == edgeWW && same && !o.e.spares && staleAtWrite(r, o):
+	case o.e.kind == edgeWW && same && !o.e.spares && staleAtWrite(c, r, o):
 		return anomaly.LostUpdate
 	case o.e.kind == edgeWW && !same:
 		return anomaly.ReadWriteSkew
@@ -215,8 +215,8 @@ func nameLong(h []hop, class oracle.Class) string {
 }
 
 // staleAtWrite reports whether the last thing that the reader r.t saw of the row before it wrote it was still older than
-// the other transaction's version. If it read again and saw that version, the update is not lost.
-func staleAtWrite(r, o hop) bool {
+// the other transaction's version. If it read again and saw that version, the update is not lost; unless it read other columns alone.
+func staleAtWrite(c *Checker, r, o hop) bool {
 	last := (*version)(nil)
 	for i := range r.t.accesses {
 		a := &r.t.accesses[i]
@@ -227,7 +227,7 @@ func staleAtWrite(r, o hop) bool {
 			continue
 		}
 		probe := edge{from: a.node, to: a.node}
-		if probe.sameRow(&r.e) {
+		if probe.sameRow(&r.e) && concerned(c, reader{r.t, int32(i)}, usesBy(c, r.e.to)) {
 			last = a.node
 		}
 	}

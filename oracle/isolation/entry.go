@@ -109,8 +109,11 @@ func (n *entry) write(i int) {
 		v.mark, v.rec = n.c.mark, by.recIndex()
 	}
 	if st.current && a.op == opUpdate {
-		if read := rec.plain - 1; read >= 0 && (p == nil || t.accesses[read].node != p) {
-			n.checks = append(n.checks, staleCheck{int(read), i})
+		for read := rec.plain; read > 0; read = t.accesses[read-1].older {
+			if p == nil || t.accesses[read-1].node != p {
+				n.checks = append(n.checks, staleCheck{rec.plain, i})
+				break
+			}
 		}
 		supersede(t, rec)
 		if p != nil && p.writer != t && !t.partial {

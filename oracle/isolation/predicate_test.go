@@ -471,15 +471,21 @@ func TestRefused(t *testing.T) {
 		{"overwritten all the same", read + taken + claim + "; t1 w seat.1 1>2" + end, ""},
 		{"overwritten, and not refused", read + taken + "t1 w seat.1 1>2" + end, "G-single lost update [1 2]"},
 	} {
-		events := parse(t, tt.text)
-		for i := range events {
-			if verb, _, ok := strings.Cut(events[i].SQL, " seat"); ok && (verb == "UPDATE" || verb == "SELECT") {
-				events[i].Verb = strings.ToLower(verb)
+		for _, key := range []string{"1", "900"} { // the key, or a hidden number of the row
+			events := parse(t, strings.ReplaceAll(tt.text, "seat.1", "seat."+key))
+			for i := range events {
+				e := &events[i]
+				if verb, _, ok := strings.Cut(e.SQL, " seat"); ok && (verb == "UPDATE" || verb == "SELECT") {
+					e.Verb = strings.ToLower(verb)
+				}
+				for k := range e.Accesses {
+					e.Accesses[k].Name = "id=1"
+				}
 			}
-		}
-		fs, _ := run(Options{Repeats: true}, events)
-		if got := briefs(fs); got != tt.want {
-			t.Errorf("%s: got %q, want %q, of %s", tt.name, got, tt.want, tt.text)
+			fs, _ := run(Options{Repeats: true}, events)
+			if got := briefs(fs); got != tt.want {
+				t.Errorf("%s, row %s: got %q, want %q, of %s", tt.name, key, got, tt.want, tt.text)
+			}
 		}
 	}
 }

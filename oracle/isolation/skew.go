@@ -242,9 +242,13 @@ func (p *predicate) names(v *version) bool {
 	return p.where.Op == "and" && slices.ContainsFunc(p.where.Args, func(a condition.Condition) bool { return a.Op == "=" && v.hasKey(&a) })
 }
 
-// hasKey reports whether the value of a comparison is the key of the version's row.
+// hasKey reports whether a comparison is with the key of the version's row, or with what people know the row by where hidden columns number the rows.
 func (v *version) hasKey(where *condition.Condition) bool {
-	return len(where.Values) == 1 && where.Values[0] != nil && *where.Values[0] == v.name().Key
+	if len(where.Values) != 1 || where.Values[0] == nil {
+		return false
+	}
+	value, label := *where.Values[0], v.rowLabel()
+	return value == v.name().Key || where.Column != "" && (label == where.Column+"="+value || label == where.Column+"='"+value+"'")
 }
 
 // pins reports whether the condition fixes the value of a column, perhaps but for case; of alternatives, each must.

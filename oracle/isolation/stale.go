@@ -17,42 +17,66 @@ import (
 // the same. So where the transaction read the column, another one changed it, and the WHERE checks neither the column nor another one that this one
 // changed, the finding is only possible. Between requests it is the same, see request.go.
 
-// staleCheck is a plain read of t, access number read, which its UPDATE, access number write, superseded.
-type staleCheck struct{ read, write int }
+// Of several reads the last one counts that gave the column. An ORM may read the key alone before it writes.
+
+// staleCheck is an UPDATE of t, access number write, which superseded plain reads of the row. The last one has a number that is one less than read.
+type staleCheck struct {
+	read  int32
+	write int
+}
 
 // judgeChecks looks for stale checks of t.
 func judgeChecks(c *Checker, t *txn, list []staleCheck) {
 	for _, s := range list {
-		r, w := &t.accesses[s.read], &t.accesses[s.write]
-		if r.node == nil || w.node == nil || !w.node.installed() || w.node.writer != t {
+		w := &t.accesses[s.write]
+		if w.node == nil || !w.node.installed() || w.node.writer != t {
 			continue
 		}
-		columns, checked := compared(c, t, r, w)
-		for n, i := r.node.nextInstalled(), 0; len(columns) > 0 && n != nil && n != w.node && n.precedes(w.node) && i < maxWalk; n, i = n.nextInstalled(), i+1 {
-			his := usesBy(c, n)
-			if his == nil || n.writer == t || !disjoint(checked, his.assigned) {
-				break
+		columns, checked := compared(t, w)
+		for read := s.read; read > 0 && len(columns) > 0; read = t.accesses[read-1].older {
+			r := reader{t, read - 1}
+			var given, left []string
+			for _, name := range columns {
+				if gave(c, t, r.access(), []string{name}) {
+					given = append(given, name)
+				} else if !concerned(c, r, &uses{assigned: []string{name}}) {
+					left = append(left, name)
+				}
 			}
-			if !disjoint(columns, his.assigned) {
-				reportStale(c, t, r, w, n, columns)
+			if columns = left; len(given) > 0 && judgeCheck(c, r, w, given, checked) {
 				break
 			}
 		}
 	}
 }
 
-// compared are the columns that the read gave and the UPDATE adds to or takes from, and those that it compares; none if it compares one of the former.
-func compared(c *Checker, t *txn, r, w *access) (columns, checked []string) {
+// judgeCheck looks for a change of one of the columns between a read that gave them and the UPDATE w, and reports whether it found one.
+func judgeCheck(c *Checker, read reader, w *access, columns, checked []string) bool {
+	r := read.access()
+	if r.node == nil {
+		return false
+	}
+	for n, i := r.node.nextInstalled(), 0; n != nil && n != w.node && n.precedes(w.node) && i < maxWalk; n, i = n.nextInstalled(), i+1 {
+		his := usesBy(c, n)
+		if his == nil || n.writer == read.t || !disjoint(checked, his.assigned) {
+			return false
+		}
+		if !disjoint(columns, his.assigned) {
+			reportStale(c, read.t, r, w, n, columns)
+			return true
+		}
+	}
+	return false
+}
+
+// compared are the columns that the UPDATE adds to or takes from, and those that it compares; none if it compares one of the former.
+func compared(t *txn, w *access) (columns, checked []string) {
 	s := &t.stmts[w.stmt]
 	if s.verb != "update" || len(s.sql) >= maxText || !strings.ContainsAny(s.sql, "+-") {
 		return nil, nil
 	}
 	d := lex.Of(t.product().Dialect)
-	for _, name := range flow.Relative(s.sql, d) {
-		if gave(c, t, r, []string{name}) {
-			columns = append(columns, name)
-		}
-	}
+	columns = flow.Relative(s.sql, d)
 	_, list := flow.Update(s.sql, d, nil)
 	for _, o := range list {
 		if !o.Role.Assigns() {

@@ -16,6 +16,8 @@ func TestStaleChecks(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"a stock", read + other + take + "t1 commit", stale},
 		{"it read again", read + other + "t1 r x@1 -- SELECT id, stock FROM t WHERE id = 1\n" + take + "t1 commit", ""},
+		{"it read its key again", read + other + "t1 r x@1 -- SELECT id FROM t WHERE id = 1\n" + take + "t1 commit", stale},
+		{"it read again, perhaps all", read + other + "t1 r x@1 -- SELECT id FROM v WHERE id = 1\n" + take + "t1 commit", ""},
 		{"a stock, and the engine does not tell the version before", strings.Replace(read, "x@0", "x@a<1", 1) + strings.Replace(other, "0>1", ">1", 1) + strings.Replace(take, "1>2", ">2", 1) + "t1 commit", stale},
 		{"the other one sets it", read + "t2 w x 0>1 -- UPDATE t SET stock = 7\nt2 commit\n" + take + "t1 commit", stale},
 		{"another one in between", strings.Replace(read, two, three, 1) + "t3 w x 0>1 -- UPDATE t SET name = 'x'\nt3 commit\n" + strings.Replace(other, "0>1", "1>2", 1) + strings.Replace(take, "1>2", "2>3", 1) + "t1 commit", stale},

@@ -32,7 +32,7 @@ type answer struct {
 	cursor   bool                 // the client is to fetch the rows
 	affected uint64
 	insertID uint64 // of an OK
-	matched  int    // rows that an UPDATE found, where the product repeats statements
+	matched  int    // rows that an UPDATE found whose plan logs; -1: not known
 	// hold keeps an error from the client that says that the server refused the text that we made, so that the client's own
 	// text can be sent instead.
 	hold             func(*rewrite.Plan, *history.ServerError) bool
@@ -128,7 +128,7 @@ func (a *answer) relayOK(st *sentStatement, f frame) (more bool, err error) {
 		return false, fmt.Errorf("read the server's OK: %w", err)
 	}
 	a.affected, a.insertID, a.o.counts.changed = ok.affected, ok.insertID, int64(ok.affected)
-	if st.plan.Log && (st.plan.Counted || a.o.traits.repeatsStatements) {
+	if st.plan.Log {
 		a.matched = matchedRows(b[ok.at+4:])
 	}
 	return a.end(st, ok.terminator(b, true))
@@ -220,7 +220,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		bare := o.sawBare(st.plan)
 		res := record.Result{}
 		if t.rowless && slices.Contains(changing, st.plan.Verb) {
-			res.Changed = a.affected
+			res.Changed, res.None = a.affected, st.plan.Log && st.plan.Verb == "update" && a.matched == 0
 		}
 		due = o.tracker.Done(st.running, res)
 		if o.terminal() {

@@ -69,9 +69,10 @@ func (t *Tracker) Wants(want func(*rewrite.Ask)) {
 	}
 }
 
-// predicates fills in what a statement asked. The event has its accesses, of a suspended one only the first.
-func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
+// predicates fills in what a statement asked. The event has its accesses, of a suspended answer only the first.
+func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	p, x := r.ticket.plan, r.ticket.txn
+	logs := p.Log && !res.None // what it found comes later
 	if ev.Error != nil || !touches(p) {
 		return
 	}
@@ -83,7 +84,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		}
 		return
 	}
-	if suspended {
+	if res.Suspended {
 		ev.Predicate, ev.Unread = p.Predicate || len(p.Asks) > 0, inParts
 		return
 	}
@@ -106,7 +107,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 				found++
 			}
 		}
-		if a.Pinned && !a.Met && (found > 0 || p.Log) { // what it found may come later
+		if a.Pinned && !a.Met && (found > 0 || logs) {
 			continue
 		}
 		a = settled(a)
@@ -116,7 +117,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !p.Log && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {

@@ -36,6 +36,8 @@ type Result struct {
 	Tag string        // PostgreSQL: the command tag
 	// Changed is how many rows an INSERT, UPDATE or DELETE changed, by the server's count (MySQL family; 0 elsewhere).
 	Changed uint64
+	// None says that an UPDATE found no row, so that its log will tell nothing of it (MySQL family).
+	None bool
 	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
 	Suspended bool
 }

@@ -321,7 +321,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 		first.coverage, first.why = ev.Coverage, ev.Why
 	} else {
-		t.predicates(r, ev, res.Suspended)
+		t.predicates(r, ev, res)
 		r.ticket.coverage, r.ticket.why = ev.Coverage, ev.Why
 	}
 	if p.Control.Verb == statement.ControlRollbackTo && res.Err == nil {

@@ -392,6 +392,25 @@ func TestTrackerLogKeepsFirstForm(t *testing.T) {
 	}
 }
 
+// TestTrackerPinnedLogged: an UPDATE that names its row by the key, and found none, tells that its condition did not hold; one that found the row tells
+// nothing, and of one whose log is to come it is not known.
+func TestTrackerPinnedLogged(t *testing.T) {
+	for _, tt := range []struct{ none, want bool }{{true, true}, {false, false}} {
+		var reads []history.PredicateRead
+		trk := NewTracker(NewRecorder("test", func(ev *history.Event) []Warning {
+			reads = append(reads, ev.Reads...)
+			return nil
+		}), history.Event{Engine: "mariadb"}, Limits{})
+		p := plan("update a")
+		p.Log, p.Stamp = true, true
+		p.Asks = []rewrite.Ask{{Table: "d.t", Current: true, Pinned: true, Where: condition.Always}}
+		trk.Done(trk.Answer(trk.Sending(p)), Result{None: tt.none})
+		if got := len(reads) == 1 && reads[0].Whole; got != tt.want || len(reads) > 1 {
+			t.Errorf("none %v: %+v", tt.none, reads)
+		}
+	}
+}
+
 // TestTrackerLogTellsNothing: a statement that changed rows is not seen exactly if the log tells nothing of it; one that changed none is.
 func TestTrackerLogTellsNothing(t *testing.T) {
 	for _, changed := range []uint64{1, 0} {

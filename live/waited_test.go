@@ -34,7 +34,8 @@ func TestWaitedFor(t *testing.T) {
 		{"locked in a statement of its own", "", []string{"1 INSERT INTO item (cart, price) VALUES (1, 5)", "1" + total, "2& SELECT id FROM cart WHERE id = 1 FOR UPDATE", "1 COMMIT", "2" + total, "2 COMMIT"}},
 		{"a DELETE misses a new row", "G-single phantom", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "2& DELETE FROM item WHERE cart = 1", "1 COMMIT", "2 COMMIT"}},
 		{"a DELETE follows a row out of its condition", "", []string{"1 UPDATE item SET cart = 2 WHERE price = 20", "2& DELETE FROM item WHERE cart = 1", "1 COMMIT", "2 COMMIT"}},
-		{"a locking SELECT misses a new row", "G-single phantom", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "2& SELECT id FROM item WHERE cart = 1 FOR UPDATE", "1 COMMIT", "2 COMMIT"}},
+		{"a locking SELECT misses a new row", "G-single phantom", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "2& SELECT id, price FROM item WHERE cart = 1 FOR UPDATE", "1 COMMIT", "2 COMMIT"}},
+		{"a locking SELECT that reads nothing of the other one's", "", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "2& SELECT id FROM item WHERE cart = 1 FOR UPDATE", "1 COMMIT", "2 COMMIT"}},
 		{"a new row of a subtransaction", "G-single phantom", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 SAVEPOINT a", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "2& DELETE FROM item WHERE cart = 1", "1 COMMIT", "2 COMMIT"}},
 		{"a new row that went away", "", []string{"1 UPDATE item SET price = 30 WHERE price = 20", "1 SAVEPOINT a", "1 INSERT INTO item (cart, price) VALUES (1, 5)", "1 ROLLBACK TO a", "2& DELETE FROM item WHERE cart = 1", "1 COMMIT", "2 COMMIT"}},
 	} {

@@ -36,7 +36,8 @@ type Arc uint32
 
 const (
 	arcBits = 8 // of kinds
-	maxNode = 1<<(32-arcBits) - 1
+	// MaxNodes is how many transactions a graph holds at most; Add panics beyond.
+	MaxNodes = 1<<(32-arcBits) - 1
 )
 
 func arc(node uint32, k Kinds) Arc { return Arc(node<<arcBits | uint32(k)) }
@@ -107,7 +108,7 @@ const (
 
 // Add adds a transaction, which ended at this time, and gives its number.
 func (g *Graph) Add(end uint64) uint32 {
-	if len(g.nodes) > maxNode {
+	if len(g.nodes) > MaxNodes {
 		panic("cycle: too many transactions")
 	}
 	g.nodes, g.met, g.ended = append(g.nodes, node{}), append(g.met, met{}), append(g.ended, end)

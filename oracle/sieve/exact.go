@@ -85,7 +85,7 @@ func (s *Sieve) plainSoFar() string {
 
 // worth reports whether the history may be plain, and has so many suspects that it is worth the work.
 func (s *Sieve) worth(suspects int) bool {
-	return s.opts.Walks > 0 && suspects >= s.opts.Walks && s.plainSoFar() == "" && (s.opts.Commutes == nil || !s.opts.Commutes())
+	return s.opts.Walks > 0 && suspects >= s.opts.Walks && len(s.txns.is) <= cycle.MaxNodes && s.plainSoFar() == "" && (s.opts.Commutes == nil || !s.opts.Commutes())
 }
 
 // exact draws the edges of all rows between suspects; nil if the history is not plain, or it is not worth the work. Where the suspects are most of all,

@@ -102,8 +102,10 @@ type graph struct {
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
 
-	levels   *level.Graph // nil unless Options.Levels
-	versions uint32       // numbered for levels
+	levels *level.Graph // nil unless Options.Levels
+	// What conditions of statements tell of older changes, for levels alone: how many more are compared; rows that were missed; statements of which not all are compared.
+	grant, missed, uncompared int
+	versions                  uint32 // numbered for levels
 
 	dependencies func(Dependency) // Options.Dependencies
 	told         bool             // there is Options.Walks: no edge is drawn

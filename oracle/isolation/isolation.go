@@ -199,7 +199,7 @@ func New(opts Options) *Checker {
 	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0, 0), opts.Walks != nil
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
-		c.levels = level.NewGraph()
+		c.levels, c.grant = level.NewGraph(), grantOld
 		c.levels.Timeless = opts.Recorder != nil
 	}
 	if opts.Walks != nil {

@@ -24,6 +24,8 @@ func Unsure(c *Checker) string {
 		{v.Unevaluated(), "predicate", " not evaluated"},
 		{v.Blind, "change", " whose captured values do not tell whether a condition holds"},
 		{v.Unsettled, "predicate", " of which it is not certain what it saw"},
+		{c.missed, "row", " missed by a statement that must have found it, unless a session that was not observed deleted it"},
+		{c.uncompared, "predicate", " not compared with all older changes"},
 	}, v.gaps()...) {
 		if g.n > 0 {
 			return prose.Count(g.n, g.what) + g.more

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,6 +45,39 @@ func TestAwaited(t *testing.T) {
 		}
 		if v := c.Coverage(); v.Awaited != test.awaited || v.Untold != test.untold {
 			t.Errorf("%q: %d awaited, %d untold", test.then, v.Awaited, v.Untold)
+		}
+	}
+}
+
+// TestMissedRow: no level is known to be satisfied where a statement did not find a row for which its condition holds, and that was committed long before.
+func TestMissedRow(t *testing.T) {
+	one := func(i int, text string) string {
+		return fmt.Sprintf("s1 t%d begin serializable\nt%d %s\nt%d commit\n", i, i, text, i)
+	}
+	old := "s1 session postgres\n" + one(1, `i b.a >1 image "room 1"`) + one(2, "i c.x >1") + one(3, "i c.y >1")
+	const asked, missed = `all b "(= number room 1)"`, "1 row missed by a statement that must have found it, unless a session that was not observed deleted it"
+	for _, test := range []struct{ name, text, want string }{
+		{"missed", old + one(4, asked), missed},
+		{"found", old + one(4, "r b.a@1 "+asked), ""},
+		{"another room", old + one(4, strings.Replace(asked, "1", "2", 1)), ""},
+		{"not all that it found is named", old + one(4, strings.Replace(asked, "all", "where", 1)), ""},
+		{"deleted meanwhile", old + one(4, "d b.a 1>2") + one(5, asked), ""},
+		{"moved meanwhile", old + one(4, `w b.a 1>2 image "room 2"`) + one(5, asked), ""},
+		{"its room is not known", strings.Replace(old, "room 1", "hour 1", 1) + one(4, asked), "1 predicate not compared with all older changes"},
+	} {
+		events, err := history.ParseText(strings.NewReader(test.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := New(Options{Levels: true})
+		for i := range events {
+			if e := &events[i]; len(e.Reads) > 0 {
+				e.Reads[0].From, e.Reads[0].To = e.From, e.To
+			}
+			c.Add(&events[i])
+		}
+		if got := Unsure(c); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
 }

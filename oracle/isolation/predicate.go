@@ -195,17 +195,59 @@ func (t *txn) predicates(c *Checker, first int) []*change {
 		}
 		p.whole = p.whole && !t.partial
 		list := p.table.changes
-		for i := len(list) - 1; i >= 0 && i >= len(list)-maxCompared; i-- {
-			if list[i].t.end < t.floor {
-				break
-			} else if !list[i].t.gone {
+		i := len(list) - 1
+		for ; i >= 0 && i >= len(list)-maxCompared && list[i].t.end >= t.floor; i-- {
+			if !list[i].t.gone {
 				p.compare(list[i], c)
 			}
+		}
+		if c.levels != nil {
+			p.compareOld(c, list[:i+1])
 		}
 		p.table.reads = append(p.table.reads, p)
 	}
 	return changes
 }
+
+// compareOld looks for rows that the statement must have found and did not, among those that older transactions left. No level is known to be satisfied with
+// such a row, or where too much would have to be compared.
+func (p *predicate) compareOld(c *Checker, list []*change) {
+	if p.table.forgot || len(list) > c.grant {
+		c.uncompared++
+		return
+	}
+	c.grant -= len(list)
+	unsure := false
+	for _, ch := range list {
+		switch p.mustFind(ch) {
+		case condition.True:
+			c.missed++
+		case condition.Unsure:
+			unsure = true
+		}
+	}
+	if unsure {
+		c.uncompared++
+	}
+}
+
+// mustFind reports whether the statement names all rows that it found, but not this one, though it must have found it as the change left it.
+func (p *predicate) mustFind(ch *change) condition.Truth {
+	if !p.whole || p.met || p.t == ch.t || ch.outside(&p.interval) {
+		return condition.False
+	}
+	holds := ch.now.matches(&p.where)
+	if holds == condition.False || p.wrote(ch) || !committedBefore(ch.t, p) || p.mayBeGone(ch.v) {
+		return condition.False
+	}
+	if found, certain := p.found(ch); found || !certain {
+		return condition.False
+	}
+	return holds
+}
+
+// grantOld is how many comparisons of conditions with old changes there are at most.
+const grantOld = 1 << 24
 
 // changes gives what t made of each row, by its accesses from number first on.
 func (t *txn) changes(first int) (list []*change) {
@@ -510,7 +552,9 @@ func offered(t *txn, i int32) (map[string]string, bool) {
 // forget drops the predicate reads and the changes of forgotten transactions.
 func (tb *table) forget() {
 	tb.reads = slices.DeleteFunc(tb.reads, func(p *predicate) bool { return p.t.gone })
+	changes := len(tb.changes)
 	tb.changes = slices.DeleteFunc(tb.changes, func(ch *change) bool { return ch.t.gone })
+	tb.forgot = tb.forgot || len(tb.changes) < changes
 }
 
 // predicateSentence says why a predicate dependency leads from a to b. from and to say in which statements.

@@ -24,6 +24,7 @@ type table struct {
 
 	reads   []*predicate // of committed transactions, in the order of their ends
 	changes []*change
+	forgot  bool // some of changes
 }
 
 // row is a row with a key: its versions in their order.

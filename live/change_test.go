@@ -18,6 +18,9 @@ var changeRuns = flag.Int("changes", 40, "random queries, each compared with one
 // queryOf gives a random query over tables a (id, k, v), b (id, a, v) and c (id, b, v), of which any column but id may be NULL.
 func queryOf(rng *rand.Rand, family bool) string {
 	n := func() int { return rng.IntN(3) }
+	if rng.IntN(4) == 0 {
+		return withinOf(rng)
+	}
 	own := func(table string) string {
 		return []string{fmt.Sprintf("%s.v = %d", table, n()), fmt.Sprintf("%s.v <> %d", table, n()), fmt.Sprintf("%s.id > %d", table, n()), fmt.Sprintf("%s.v IS NULL", table), fmt.Sprintf("%s.v IN (%d, %d)", table, n(), n()), fmt.Sprintf("%s.id < 99", table)}[rng.IntN(6)]
 	}
@@ -56,6 +59,26 @@ func queryOf(rng *rand.Rand, family bool) string {
 	}
 	rng.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
 	return selected(rng, from, and(list...), family)
+}
+
+// withinOf gives a random query of one table that stands within another one.
+func withinOf(rng *rand.Rand) string {
+	n := func() string { return fmt.Sprint(rng.IntN(3)) }
+	own := func(v, id string) string {
+		return pick(rng, v+" = "+n(), v+" <> "+n(), id+" > "+n(), v+" IS NULL", v+" IN ("+n()+", "+n()+")", "NOT "+id+" > 2")
+	}
+	in := "SELECT id, k AS n, v FROM a WHERE " + own("v", "id")
+	if rng.IntN(3) == 0 {
+		in = "SELECT q.id, q.k AS n, q.v, " + n() + " AS one FROM (" + in[:strings.Index(in, "k AS n")] + "k, v FROM a WHERE " + own("a.v", "a.id") + ") q WHERE " + own("q.v", "q.id")
+	}
+	with, from := "", "("+in+") w"
+	if rng.IntN(2) == 0 {
+		with, from = "WITH w AS ("+in+") ", "w"
+	}
+	return with + pick(rng, "SELECT * FROM "+from+" WHERE "+own("w.v", "w.id"), "SELECT w.* FROM "+from+" WHERE "+own("n", "id")+" ORDER BY id", "SELECT count(*) FROM "+from+" WHERE "+own("w.n", "w.id"), "SELECT count(*), max(v) FROM "+from,
+		"SELECT n, count(*) FROM "+from+" WHERE "+own("v", "id")+" GROUP BY n", "SELECT EXISTS (SELECT 1 FROM a WHERE "+own("v", "id")+") AS e", "SELECT NOT EXISTS (SELECT 1 FROM a WHERE "+own("v", "id")+") AS e",
+		"SELECT (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS n", "SELECT w.id, (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS c FROM "+from, "SELECT id FROM "+from+" WHERE v > (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+")",
+		"SELECT * FROM "+from+" WHERE "+own("v", "id")+" LIMIT 9")
 }
 
 // selected gives a query of FROM and WHERE clauses.

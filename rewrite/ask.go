@@ -34,6 +34,8 @@ type Ask struct {
 	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter
 	// tells it ByRow: its answer has a row, or none.
 	Exists, ByRow bool
+	// Absent says that it is SELECT NOT EXISTS (...), which tells the opposite.
+	Absent bool
 	// Met says that the statement is an INSERT which passes over a row that is in the way (ON CONFLICT DO NOTHING), and that only a row for which the
 	// condition holds can be: where it has no row in its answer, it met one. It saw what was current.
 	Met bool

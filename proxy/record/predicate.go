@@ -190,7 +190,8 @@ func (r *Running) met() bool {
 // Existed takes the first value of a row of the answer, in text or binary form, to a statement that asks for existence (rewrite.Plan.AsksExistence).
 func (r *Running) Existed(value []byte) {
 	r.row = true
-	r.none = len(value) > 0 && (string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0)
+	no := string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0
+	r.none = len(value) > 0 && no != r.Plan().Asks[0].Absent
 }
 
 // latest reports whether a statement of a transaction that took its view at BEGIN reads what is committed when it begins.

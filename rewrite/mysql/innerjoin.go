@@ -32,6 +32,7 @@ type joining struct {
 	list []source
 
 	exists  bool
+	absent  bool // see rewrite.Ask.Absent
 	rows    bool // the answer has the rows, and no groups or aggregates of them
 	grouped bool // GROUP BY
 	// distinct says that rows which look alike are one. Then keyed are the tables of which the answer shows the primary keys.
@@ -74,9 +75,9 @@ func joiningOf(s *planner, n *ast.SelectStmt) *joining {
 		return nil
 	}
 	alone := *n
-	switch in := existence(n); {
+	switch in, absent := existence(n); {
 	case in != nil:
-		j.exists, j.q = true, in
+		j.exists, j.absent, j.q = true, absent, in
 	default:
 		j.grouped = n.GroupBy != nil
 		j.rows, j.limit, alone.Limit = !j.grouped && !s.aggregates(n), n.Limit, nil
@@ -199,6 +200,7 @@ func (j *joining) asks() string {
 	j.onText(places)
 	limits := asker{planner: s, places: places}
 	limits.ask.Joined, limits.ask.Merged, limits.ask.Single, limits.ask.Exists = j.rows || j.grouped, j.grouped || j.distinct && j.sole < 0, !j.rows && !j.grouped && !j.exists, j.exists
+	limits.ask.Absent = j.absent
 	limits.ask.Current = s.session.LockingReads
 	if j.limit != nil {
 		limits.placeOf(j.limit)

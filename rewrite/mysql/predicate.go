@@ -29,7 +29,8 @@ type asker struct {
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
 	s.plan.Unread = s.asks(n)
-	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && existence(n) != nil
+	q, _ := existence(n)
+	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && q != nil
 }
 
 // asks gives the reason if a SELECT is not a predicate read of one table that can be told.
@@ -40,8 +41,8 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	askedByLacking(s, n)
 	var ask rewrite.Ask
 	client := n
-	if inner := existence(n); inner != nil {
-		n, ask.Exists = inner, true
+	if inner, not := existence(n); inner != nil {
+		n, ask.Exists, ask.Absent = inner, true, not
 	} else if inner := rowIfExists(n, s.session.Cut); inner != nil {
 		limit := n.Limit
 		n, ask.Exists, ask.ByRow = inner, true, true
@@ -154,21 +155,26 @@ func counted(n *ast.SelectStmt) *ast.SelectStmt {
 	return inner
 }
 
-// existence gives the query of SELECT EXISTS (...).
-func existence(n *ast.SelectStmt) *ast.SelectStmt {
+// existence gives the query of SELECT EXISTS (...), or of SELECT NOT EXISTS (...).
+func existence(n *ast.SelectStmt) (q *ast.SelectStmt, not bool) {
 	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil || n.OrderBy != nil || n.Having != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
-		return nil
+		return nil, false
 	}
 	return existsIn(n.Fields.Fields[0].Expr)
 }
 
-// existsIn gives the query of EXISTS (...).
-func existsIn(n ast.ExprNode) *ast.SelectStmt {
-	e, ok := unwrapped(n).(*ast.ExistsSubqueryExpr)
-	if !ok || e.Not {
-		return nil
+// existsIn gives the query of EXISTS (...), or of NOT EXISTS (...).
+func existsIn(n ast.ExprNode) (q *ast.SelectStmt, not bool) {
+	switch e := unwrapped(n).(type) {
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			q, not = existsIn(e.V)
+			return q, !not
+		}
+	case *ast.ExistsSubqueryExpr:
+		return selectIn(e.Sel), e.Not
 	}
-	return selectIn(e.Sel)
+	return nil, false
 }
 
 // rowIfExists gives the query of SELECT 1 WHERE EXISTS (...) LIMIT 1, which has one row or none. TypeORM selects it from a row that a subquery makes.
@@ -187,7 +193,11 @@ func rowIfExists(n *ast.SelectStmt, cut bool) *ast.SelectStmt {
 			return nil
 		}
 	}
-	return existsIn(n.Where)
+	q, not := existsIn(n.Where)
+	if not {
+		return nil
+	}
+	return q
 }
 
 // constantRow reports whether a query has constants in its select list, and no clauses but FROM, WHERE and LIMIT.

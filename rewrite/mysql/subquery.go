@@ -47,7 +47,8 @@ type reader struct {
 // readerOf looks at the subqueries in the select list and in the conditions that WHERE joins by AND.
 func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reader {
 	r := &reader{s: s, outer: list}
-	if s.r.flavor == TiDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && existence(n) == nil {
+	q, _ := existence(n)
+	if s.r.flavor == TiDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && q == nil {
 		return r
 	}
 	r.around = n
@@ -78,8 +79,12 @@ func (r *reader) value(e ast.ExprNode) {
 			r.value(e.Args[0])
 		}
 	case *ast.ExistsSubqueryExpr:
-		if q := selectIn(e.Sel); q != nil && !e.Not {
+		if q := selectIn(e.Sel); q != nil {
 			r.exists(q)
+		}
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			r.value(e.V)
 		}
 	case *ast.SubqueryExpr:
 		q := selectIn(e)

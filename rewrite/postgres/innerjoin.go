@@ -45,7 +45,8 @@ type joining struct {
 	lacked bool     // see rewrite.Ask.Lacked
 
 	exists  bool
-	byRow   bool // see rewrite.Ask.ByRow
+	byRow   bool // see rewrite.Ask.ByRow,
+	absent  bool // and Absent
 	blank   bool // the lists are told if there is no row, too
 	grouped bool // GROUP BY
 	any     bool // without an order, any rows are a right answer
@@ -89,9 +90,10 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 		return nil
 	}
 	top := s
-	switch in, row := existence(s), rowIfExists(s); {
+	in, absent := existence(s)
+	switch row := rowIfExists(s); {
 	case in != nil:
-		j.exists, s = true, in
+		j.exists, j.absent, s = true, absent, in
 	case row != nil && row.LimitCount == nil && row.LimitOffset == nil:
 		j.exists, j.byRow, j.blank, j.limit = true, true, true, s.LimitCount
 		s = proto.Clone(row).(*pg.SelectStmt)
@@ -280,7 +282,7 @@ func (j *joining) asksOf(x *planner) {
 		if j.Steady(v) {
 			continue
 		}
-		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
+		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
 		if j.lacked {
 			ask = rewrite.Ask{Lacked: true}
 		} else if !j.cut(x, t.rv, &ask) {

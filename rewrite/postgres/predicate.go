@@ -47,12 +47,12 @@ func (x *planner) predicates(n *pg.Node) {
 
 func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	var ask rewrite.Ask
-	if s.WithClause != nil {
+	if s = x.flat(s); s.WithClause != nil {
 		x.plan.Unread = "it reads several tables or a subquery"
 		return
 	}
-	if inner := existence(s); inner != nil {
-		ask.Exists, s = true, inner
+	if inner, not := existence(s); inner != nil {
+		ask.Exists, ask.Absent, s = true, not, inner
 	} else if inner := rowIfExists(s); inner != nil {
 		limit := s.LimitCount
 		if ask.Exists, ask.ByRow, s = true, true, inner; limit != nil {
@@ -70,7 +70,12 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT
 	}
 	for inner := counted(s); inner != nil; inner = counted(s) {
-		s, ask.Around = inner, true
+		s, ask.Around = x.flat(inner), true
+	}
+	if !ask.Exists && !ask.Around {
+		if tables -= x.asksBeside(s); tables == 0 {
+			return
+		}
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
@@ -199,16 +204,24 @@ func counted(s *pg.SelectStmt) *pg.SelectStmt {
 	return sub.GetSubquery().GetSelectStmt()
 }
 
-// existence gives the query of SELECT EXISTS (...).
-func existence(s *pg.SelectStmt) *pg.SelectStmt {
+// existence gives the query of SELECT EXISTS (...), or of SELECT NOT EXISTS (...).
+func existence(s *pg.SelectStmt) (q *pg.SelectStmt, not bool) {
 	if len(s.FromClause) > 0 || len(s.TargetList) != 1 || s.WhereClause != nil || s.Op != pg.SetOperation_SETOP_NONE {
-		return nil
+		return nil, false
 	}
-	link := s.TargetList[0].GetResTarget().GetVal().GetSubLink()
+	link, not := maybeNot(s.TargetList[0].GetResTarget().GetVal())
 	if link.GetSubLinkType() != pg.SubLinkType_EXISTS_SUBLINK {
-		return nil
+		return nil, false
 	}
-	return rowsOf(link)
+	return rowsOf(link), not
+}
+
+// maybeNot gives the subquery that an expression is, or the opposite of which it is.
+func maybeNot(n *pg.Node) (link *pg.SubLink, not bool) {
+	if b := n.GetBoolExpr(); b.GetBoolop() == pg.BoolExprType_NOT_EXPR {
+		return b.Args[0].GetSubLink(), true
+	}
+	return n.GetSubLink(), false
 }
 
 // rowIfExists gives the query of SELECT 1 WHERE EXISTS (...), which has one row or none. TypeORM selects it from a row that a subquery makes.

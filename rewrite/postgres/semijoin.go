@@ -41,10 +41,8 @@ type stand struct {
 
 // semijoin makes one of a condition; nil if it is of another form.
 func (j *joining) semijoin(x *planner, n *pg.Node) *semijoin {
-	s, link := &semijoin{node: n}, n.GetSubLink()
-	if b := n.GetBoolExpr(); b.GetBoolop() == pg.BoolExprType_NOT_EXPR {
-		s.not, link = true, b.Args[0].GetSubLink()
-	}
+	link, not := maybeNot(n)
+	s := &semijoin{node: n, not: not}
 	q := link.GetSubselect().GetSelectStmt()
 	s.exists = link.GetSubLinkType() == pg.SubLinkType_EXISTS_SUBLINK
 	if q == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil || q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || q.LimitOffset != nil || !rowwise(q.TargetList) ||
@@ -220,7 +218,7 @@ func (j *joining) asksBelow(x *planner) {
 	for _, s := range j.semis {
 		in := s.in
 		in.lacked = s.not && j.tells()
-		in.exists, in.byRow, in.blank, in.grouped, in.limit, in.skip, in.any = j.exists, j.byRow, j.blank, j.grouped, j.limit, j.skip, j.any
+		in.exists, in.byRow, in.absent, in.blank, in.grouped, in.limit, in.skip, in.any = j.exists, j.byRow, j.absent, j.blank, j.grouped, j.limit, j.skip, j.any
 		key := &pg.Node{Node: &pg.Node_SetToDefault{SetToDefault: &pg.SetToDefault{}}}
 		in.Clauses = append(in.Clauses, rewrite.Clause[*pg.Node]{Node: key, To: len(in.tables), Tables: []int{s.key}})
 		in.stands[key] = j.without(x, s)

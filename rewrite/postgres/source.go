@@ -37,6 +37,17 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			refs[ref]++
 		}
 	}
+	// below looks at a subquery, or a common table expression, which the item n of the clause knows as ref.
+	below := func(q *pg.SelectStmt, ref string, names int, n *pg.Node) {
+		if x.visible(outputs, ref) {
+			list = append(list, x.expose(q, ref, names, outputs)...)
+		} else if stars := x.stars(outputs, ref, q, len(from) == 1 && from[0] == n); stars != nil && names == 0 {
+			told := x.expose(q, ref, 0, outputs)
+			if list = append(list, told...); len(told) > 0 {
+				x.writeOut(stars, ref, columnNames(q))
+			}
+		}
+	}
 	var visit func(n *pg.Node)
 	visit = func(n *pg.Node) {
 		switch f := n.Node.(type) {
@@ -48,8 +59,8 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			}
 			name(ref)
 			if c := x.ctes[rv.Relname]; rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
-				if hidden == 0 && c.uses == 1 && c.query != nil && x.visible(outputs, ref) {
-					list = append(list, x.expose(c.query, ref, max(c.names, len(rv.GetAlias().GetColnames())), outputs)...)
+				if hidden == 0 && c.uses == 1 && c.query != nil {
+					below(c.query, ref, max(c.names, len(rv.GetAlias().GetColnames())), n)
 				}
 				return
 			}
@@ -99,14 +110,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			if hidden > 0 || q == nil {
 				return
 			}
-			if x.visible(outputs, ref) {
-				list = append(list, x.expose(q, ref, len(f.RangeSubselect.Alias.Colnames), outputs)...)
-			} else if stars := x.stars(outputs, ref, q); stars != nil && len(f.RangeSubselect.Alias.Colnames) == 0 {
-				told := x.expose(q, ref, 0, outputs)
-				if list = append(list, told...); len(told) > 0 {
-					x.writeOut(stars, ref, columnNames(q))
-				}
-			}
+			below(q, ref, len(f.RangeSubselect.Alias.Colnames), n)
 		case *pg.Node_RangeFunction:
 			if a := f.RangeFunction.Alias; a != nil {
 				name(a.Aliasname)

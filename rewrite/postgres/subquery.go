@@ -61,6 +61,10 @@ func (x *judge) certain(n *pg.Node, f func(*pg.SubLink)) {
 		f(e.SubLink)
 	case *pg.Node_TypeCast:
 		x.certain(e.TypeCast.Arg, f)
+	case *pg.Node_BoolExpr:
+		if e.BoolExpr.Boolop == pg.BoolExprType_NOT_EXPR {
+			x.certain(e.BoolExpr.Args[0], f)
+		}
 	case *pg.Node_CoalesceExpr:
 		x.certain(e.CoalesceExpr.Args[0], f)
 	case *pg.Node_AExpr:
@@ -140,11 +144,7 @@ func (x *judge) limited(s *pg.SelectStmt) bool {
 // condition looks at one condition that was true for each row of the answer. found says that a row which the subquery found made it true, as in a join:
 // where there is no row in the answer, there is none of which the subquery could tell.
 func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside bool) (found bool) {
-	not := false
-	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
-		not, n = true, b.Args[0]
-	}
-	l := n.GetSubLink()
+	l, not := maybeNot(n)
 	if l == nil {
 		if !not {
 			x.held(n, func(l *pg.SubLink) {

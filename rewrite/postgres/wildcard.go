@@ -11,26 +11,32 @@ import (
 	"wirecheck/statement/pgsyntax"
 )
 
-// A wildcard q.* in a select list would show what is added to the subquery q. It is written out, if the text of the subquery names its
+// A wildcard q.* in a select list, or * where q is alone, would show what is added to the subquery q. It is written out, if the text of the subquery names its
 // columns: what is known of tables may be older than they are.
 
 // written is a wildcard of a subquery that was written out.
 type written struct {
 	ref   string
 	names []string
+	bare  bool // it was *
 }
 
-// stars finds the items ref.* of a select list; none if they are not all that refers to the whole row, or if the columns of q are not certain.
-func (x *scene) stars(outputs []*pg.Node, ref string, q *pg.SelectStmt) (stars []*pg.ColumnRef) {
+// stars finds the items ref.* of a select list, and * where q is alone; none if they are not all that refers to the whole row, or if the columns of q are not
+// certain.
+func (x *scene) stars(outputs []*pg.Node, ref string, q *pg.SelectStmt, alone bool) (stars []*pg.ColumnRef) {
 	if !x.native || columnNames(q) == nil { // else the hidden columns are taken out of wildcards already
 		return nil
 	}
+	bare := 0
 	for _, n := range outputs {
 		t := n.GetResTarget()
 		f := t.GetVal().GetColumnRef().GetFields()
 		switch {
 		case len(f) == 1 && f[0].GetAStar() != nil:
-			return nil
+			if bare++; !alone || t.GetVal().GetColumnRef().Location < 0 { // TABLE q has a star that stands nowhere
+				return nil
+			}
+			stars = append(stars, t.Val.GetColumnRef())
 		case len(f) == 2 && f[1].GetAStar() != nil && f[0].GetString_().GetSval() == ref && t.Name == "" && len(t.Indirection) == 0:
 			stars = append(stars, t.Val.GetColumnRef())
 		}
@@ -42,7 +48,7 @@ func (x *scene) stars(outputs []*pg.Node, ref string, q *pg.SelectStmt) (stars [
 		}
 		return true
 	})
-	if whole != len(stars) {
+	if whole != len(stars)-bare {
 		return nil
 	}
 	return stars
@@ -70,12 +76,13 @@ func (x *instrumentation) writeOut(stars []*pg.ColumnRef, ref string, names []st
 	}
 	for _, star := range stars {
 		toks := x.tokens(int(star.Location))
-		if len(toks) < 3 { // then the text does not prove right
+		last := 2*len(star.Fields) - 2
+		if len(toks) <= last { // then the text does not prove right
 			continue
 		}
 		at := int(toks[0].Start)
-		x.edits = append(x.edits, rewrite.Edit{At: at, Cut: int(toks[2].End) - at, Add: strings.Join(columns, ", ")})
-		x.written = append(x.written, written{ref, names})
+		x.edits = append(x.edits, rewrite.Edit{At: at, Cut: int(toks[last].End) - at, Add: strings.Join(columns, ", ")})
+		x.written = append(x.written, written{ref, names, last == 0})
 	}
 }
 
@@ -85,6 +92,9 @@ func unwritten(list []*pg.Node, left *[]written) []*pg.Node {
 		for i := 0; i+len(w.names) <= len(list); i++ {
 			if w.at(list[i:]) {
 				star := []*pg.Node{pg.MakeStrNode(w.ref), {Node: &pg.Node_AStar{AStar: &pg.A_Star{}}}}
+				if w.bare {
+					star = star[1:]
+				}
 				one := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: star}}}}}}
 				list = slices.Concat(list[:i], []*pg.Node{one}, list[i+len(w.names):])
 				return true

@@ -1,13 +1,15 @@
 package postgres
 
 import (
+	"slices"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/rewrite"
 )
 
-// within notes what the subqueries of a write ask, as far as they are certainly evaluated for each row that it writes: those of the values that it
-// assigns or inserts, and of the conditions that WHERE joins by AND. It gives the number of tables that they name.
+// within notes what the subqueries of a statement ask, as far as they are certainly evaluated for each row that it writes or shows: those of the values that it
+// assigns, inserts or shows, and of the conditions that WHERE joins by AND. It gives the number of tables that they name.
 func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 	ask := func(q *pg.Node, ask rewrite.Ask) {
 		s := q.GetSelectStmt()
@@ -32,11 +34,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 		x.certain(n.GetResTarget().GetVal(), value)
 	}
 	for _, n := range conjuncts(where) {
-		not := false
-		if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
-			not, n = true, b.Args[0]
-		}
-		switch l := n.GetSubLink(); {
+		switch l, not := maybeNot(n); {
 		case l == nil && !not:
 			x.held(n, value)
 		case l.GetSubLinkType() == pg.SubLinkType_EXISTS_SUBLINK && not:
@@ -46,6 +44,23 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 		}
 	}
 	return tables
+}
+
+// asksBeside notes what the subqueries of a query ask that stand beside its tables, and are certainly evaluated for each of its rows. It gives the number of the
+// tables that they name: none where one is named twice, since then the answer does not tell which read a row is of.
+func (x *planner) asksBeside(s *pg.SelectStmt) (tables int) {
+	if !refersSubquery(s) || x.groups(s) || s.Op != pg.SetOperation_SETOP_NONE || s.WithClause != nil {
+		return 0
+	}
+	var names []string
+	for _, rv := range x.content(s).tables {
+		rel, _ := x.resolve(rv)
+		if rel == nil || slices.Contains(names, topName(rel)) {
+			return 0
+		}
+		names = append(names, topName(rel))
+	}
+	return x.within(s.WhereClause, s.TargetList)
 }
 
 // alone reports whether a query reads one table only, all rows for which its condition holds.
@@ -58,8 +73,14 @@ func alone(s *pg.SelectStmt) bool {
 func (x *planner) askedByInsert(i *pg.InsertStmt, tables int) {
 	x.plan.Predicate = true
 	q := i.SelectStmt.GetSelectStmt()
-	if q != nil && i.WithClause == nil && q.Op == pg.SetOperation_SETOP_NONE && q.WithClause == nil && len(q.ValuesLists) == 0 {
-		tables -= x.within(q.WhereClause, q.TargetList)
+	if q != nil && i.WithClause == nil && q.Op == pg.SetOperation_SETOP_NONE && q.WithClause == nil {
+		values := slices.Clip(q.TargetList)
+		for _, row := range q.ValuesLists {
+			for _, v := range row.GetList().GetItems() {
+				values = append(values, &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: v}}})
+			}
+		}
+		tables -= x.within(q.WhereClause, values)
 	}
 	switch {
 	case tables == 1 && q != nil && alone(q) && x.scope[q.FromClause[0].GetRangeVar().Relname] == 0 && !refersSubquery(q):

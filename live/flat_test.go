@@ -1,0 +1,59 @@
+package live_test
+
+import (
+	"testing"
+
+	"wirecheck/internal/testserver"
+)
+
+// flatForms are queries within others.
+var flatForms = []joinForm{
+	{"a query of a query", "SELECT * FROM (SELECT id, course, grade FROM enrollment WHERE grade > 4) q WHERE q.course = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a query of a query, out of the inner one", "SELECT * FROM (SELECT id, course, grade FROM enrollment WHERE grade > 4) q WHERE q.course = 5", "enrollment VALUES (10, 5, NULL, 3)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a query of a query, out of the outer one", "SELECT * FROM (SELECT id, course, grade FROM enrollment WHERE grade > 4) q WHERE q.course = 5", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"names exchanged", "SELECT q.id FROM (SELECT id, course AS grade, grade AS course FROM enrollment) q WHERE grade = 5 AND course = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"names exchanged, the other way", "SELECT q.id FROM (SELECT id, course AS grade, grade AS course FROM enrollment) q WHERE grade = 5 AND course = 9", "enrollment VALUES (10, 1, NULL, 5)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a query of WITH", "WITH q AS (SELECT id, grade FROM enrollment WHERE course = 5) SELECT * FROM q WHERE grade = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a query of WITH, of another course", "WITH q AS (SELECT id, grade FROM enrollment WHERE course = 5) SELECT * FROM q WHERE grade = 9", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a count in WITH", "WITH q AS (SELECT count(*) AS n FROM enrollment WHERE course = 5) SELECT n FROM q", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a count in WITH, of another course", "WITH q AS (SELECT count(*) AS n FROM enrollment WHERE course = 5) SELECT n FROM q", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"one query of WITH reads another", "WITH p AS (SELECT id, course, grade FROM enrollment WHERE grade = 9), q AS (SELECT id, course AS c FROM p) SELECT count(*) FROM q WHERE c = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"one query of WITH reads another, of another grade", "WITH p AS (SELECT id, course, grade FROM enrollment WHERE grade = 9), q AS (SELECT id, course AS c FROM p) SELECT count(*) FROM q WHERE c = 5", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"rows of a window", "SELECT * FROM (SELECT id, course, row_number() OVER (ORDER BY id) AS place FROM enrollment) q WHERE q.course = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"the first rows", "SELECT * FROM (SELECT id, course FROM enrollment ORDER BY id LIMIT 1) q WHERE q.course = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"whether there is none", "SELECT NOT EXISTS (SELECT 1 FROM enrollment WHERE course = 5) AS free", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"whether there is none, where there is one", "SELECT NOT EXISTS (SELECT 1 FROM enrollment WHERE course = 1) AS free", "enrollment VALUES (10, 1, NULL, 9)", "enrollment VALUES (11, 1, NULL, 9)", ""},
+	{"a count beside rows", "SELECT c.floor, (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n FROM course c WHERE c.id = 5", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a count beside rows, of another course", "SELECT c.floor, (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n FROM course c WHERE c.id = 5", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a count beside no rows", "SELECT c.floor, (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n FROM course c WHERE c.id = 77", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
+	{"a count alone", "SELECT (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"a condition on a count", "SELECT c.id FROM course c WHERE c.floor > (SELECT count(*) FROM enrollment e WHERE e.grade = 9)", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", "G2 write skew"},
+	{"a condition on a count, of another grade", "SELECT c.id FROM course c WHERE c.floor > (SELECT count(*) FROM enrollment e WHERE e.grade = 9)", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 2, NULL, 9)", ""},
+}
+
+// TestFlatForms: which new rows a query within another one would have found, and near misses.
+func TestFlatForms(t *testing.T) {
+	newStand(t, 2, courses...).joinForms(flatForms, "", "READ COMMITTED", "SERIALIZABLE")
+}
+
+// TestFlatFormsFamily plays them on MariaDB, or another product of the family.
+func TestFlatFormsFamily(t *testing.T) {
+	openStand(t, testserver.Family(t).Database(t), true, 2, ofFamilyToo()...).joinForms(flatForms, "", "READ COMMITTED", "REPEATABLE READ")
+}
+
+// TestNextNumberInValues: an INSERT whose row has a number that a subquery computes, as PostgreSQL users write it.
+func TestNextNumberInValues(t *testing.T) {
+	s := newStand(t, 2, "CREATE TABLE invoice (id INT PRIMARY KEY, no INT, shop INT)")
+	for second, want := range map[string]string{"1": "G2 write skew", "2": ""} {
+		if _, err := ask(s.direct, "DELETE FROM invoice"); err != nil {
+			t.Fatal(err)
+		}
+		insert := func(id, shop string) string {
+			return " INSERT INTO invoice (id, no, shop) VALUES (" + id + ", (SELECT coalesce(max(no), 0) + 1 FROM invoice WHERE shop = " + shop + "), " + shop + ")"
+		}
+		found, r := s.play("READ COMMITTED", "1"+insert("1", "1"), "2"+insert("2", second), "1 COMMIT", "2 COMMIT")
+		if len(found) != 1 && want != "" || want == "" && len(found) > 0 || want != "" && found[0] != want {
+			t.Errorf("shop %s: found %q, want %q; %s", second, found, want, r.Coverage)
+		}
+	}
+}

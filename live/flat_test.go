@@ -38,7 +38,7 @@ func TestFlatForms(t *testing.T) {
 
 // TestFlatFormsFamily plays them on MariaDB, or another product of the family.
 func TestFlatFormsFamily(t *testing.T) {
-	openStand(t, testserver.Family(t).Database(t), true, 2, ofFamilyToo()...).joinForms(flatForms, "", "READ COMMITTED", "REPEATABLE READ")
+	openStand(t, testserver.Family(t).Database(t), true, 2, ofFamilyToo()...).joinForms(flatForms, "names exchanged; one query of WITH reads another", "READ COMMITTED", "REPEATABLE READ")
 }
 
 // TestNextNumberInValues: an INSERT whose row has a number that a subquery computes, as PostgreSQL users write it.

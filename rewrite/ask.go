@@ -42,6 +42,8 @@ type Ask struct {
 	// Within says that the condition is that of a subquery of a write, which is certainly evaluated where the statement has rows in its answer or changes
 	// some, and tells nothing where it does not. On products with locks, levels above READ COMMITTED show it what is current.
 	Within bool
+	// Beside says that the condition is that of a subquery of a query, which is certainly evaluated where the answer has rows, and tells nothing where it has none.
+	Beside bool
 	// Lacked says that the condition is one for which there was no row beside those of the answer: their keys are the list in it. Without rows in its
 	// answer the statement tells nothing of it.
 	Lacked bool

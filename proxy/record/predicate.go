@@ -93,7 +93,11 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	}
 	for i := range p.Asks {
 		a, found := &p.Asks[i], 0
-		if (a.Within || a.Lacked || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		if a.Beside && r.decoded == 0 && ev.Coverage == history.CoverageOpaque {
+			ev.Predicate, ev.Unread = true, "it is not known whether the answer has rows"
+			continue
+		}
+		if (a.Within || a.Beside || a.Lacked || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -112,7 +116,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		}
 		a = settled(a)
 		a.Where, a.Beyond = a.Where.WithLists(r.lists), a.Beyond.WithLists(r.lists)
-		none := r.none || a.Within || a.Lacked // NOT EXISTS was true
+		none := r.none || a.Within || a.Beside || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
 		}

@@ -28,6 +28,9 @@ type lacking struct {
 
 // askedByLacking notes what a query asks of tables of which the rows of its answer have none.
 func askedByLacking(s *planner, n *ast.SelectStmt) {
+	if n.Limit != nil && n.OrderBy == nil { // it may give another row, which is as right
+		return
+	}
 	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.Where == nil || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
 		s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut || s.aggregates(n) {
 		return

@@ -29,8 +29,7 @@ type asker struct {
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
 	s.plan.Unread = s.asks(n)
-	q, _ := existence(n)
-	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && q != nil
+	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && walk(n).queries > 1 || slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
 
 // asks gives the reason if a SELECT is not a predicate read of one table that can be told.
@@ -60,11 +59,23 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		copied.Limit = n.Limit
 		n, ask.Merged = &copied, true
 	}
+	n = s.inlined(n)
 	for inner := counted(n); inner != nil; inner = counted(n) {
-		n, ask.Around = inner, true
+		n, ask.Around = s.inlined(inner), true
 	}
-	all := walk(n)
-	if n.From == nil {
+	n, around := s.flat(n)
+	all, first := walk(n), s.whereOf(ask.ByRow)
+	if around != nil {
+		first = s.whereIn(around.in)
+	}
+	if !ask.Exists && !ask.Around && around == nil && (all.sub > 1 || n.From == nil && all.sub > 0) {
+		all.sub -= s.beside(n)
+		all.queries, first = all.sub, s.whereIn(n)
+	}
+	switch {
+	case n.From == nil && all.sub > 0:
+		return severalTables
+	case n.From == nil:
 		return ""
 	}
 	list, ok := s.sources(n.From.TableRefs, nil)
@@ -99,7 +110,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		ask.Beyond, ask.Alike, told = ordering(s, n, list, 0, ask.Current, nil)
 		tellKeys(s, told)
 	}
-	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, s.whereOf(ask.ByRow))
+	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, first, around)
 }
 
 // lefts reports whether the first table stands at the left of left joins, so that each row of it for which WHERE holds is in the answer, whatever the
@@ -144,37 +155,11 @@ func paged(n *ast.SelectStmt) *ast.SelectStmt {
 
 // counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.
 func counted(n *ast.SelectStmt) *ast.SelectStmt {
-	if n.From == nil || n.From.TableRefs.Right != nil || n.Where != nil || n.Having != nil || n.Limit != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
+	if n.Where != nil || n.Having != nil || n.Limit != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
 		return nil
 	}
-	t, ok := n.From.TableRefs.Left.(*ast.TableSource)
-	if !ok || t.Lateral {
-		return nil
-	}
-	inner, _ := t.Source.(*ast.SelectStmt)
+	_, inner := derivedIn(n)
 	return inner
-}
-
-// existence gives the query of SELECT EXISTS (...), or of SELECT NOT EXISTS (...).
-func existence(n *ast.SelectStmt) (q *ast.SelectStmt, not bool) {
-	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil || n.OrderBy != nil || n.Having != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
-		return nil, false
-	}
-	return existsIn(n.Fields.Fields[0].Expr)
-}
-
-// existsIn gives the query of EXISTS (...), or of NOT EXISTS (...).
-func existsIn(n ast.ExprNode) (q *ast.SelectStmt, not bool) {
-	switch e := unwrapped(n).(type) {
-	case *ast.UnaryOperationExpr:
-		if e.Op == opcode.Not || e.Op == opcode.Not2 {
-			q, not = existsIn(e.V)
-			return q, !not
-		}
-	case *ast.ExistsSubqueryExpr:
-		return selectIn(e.Sel), e.Not
-	}
-	return nil, false
 }
 
 // rowIfExists gives the query of SELECT 1 WHERE EXISTS (...) LIMIT 1, which has one row or none. TypeORM selects it from a row that a subquery makes.
@@ -217,12 +202,13 @@ func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast
 	case limit != nil:
 		s.plan.Unread = "LIMIT hides rows"
 	default:
-		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true}, s.whereOf(false))
+		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true}, s.whereOf(false), nil)
 	}
 }
 
-// asked notes a predicate read of one table. It gives the reason if it cannot. first is the token WHERE of the condition, or -1.
-func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask, first int) string {
+// asked notes a predicate read of one table. It gives the reason if it cannot. first is the token WHERE of the condition, or -1. around is a query around that
+// of the table, see flat, or nil.
+func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask, first int, around *outer) string {
 	if src.why != "" {
 		return "it reads " + src.why
 	}
@@ -239,6 +225,12 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 	}
 	if where != nil {
 		a.ask.Where = a.condition(where)
+	}
+	if around != nil {
+		seen := *src
+		seen.alias, a.src = around.alias, &seen
+		a.ask.Where = condition.And(a.ask.Where, a.holds(around.query))
+		a.src = src
 	}
 	return a.note(from, s.point(where, []source{*src}, src, src.rel.Unique) && !nullSafe(where))
 }

@@ -113,11 +113,7 @@ func (in *inner) ask(q *ast.SelectStmt, exists bool) {
 	if !ok || len(list) != 1 || list[0].rel == nil || slices.ContainsFunc(walk(q).columns, func(c *ast.ColumnName) bool { return !s.owns(c, list, &list[0], 1) }) {
 		return
 	}
-	where := s.selectOf(q)
-	if where >= 0 {
-		where = s.text.Find(where+1, s.text.Tokens[where].Depth, "WHERE")
-	}
-	if s.asked(q.From.TableRefs, &list[0], q.Where, nil, rewrite.Ask{Within: true, Exists: exists}, where) == "" {
+	if s.asked(q.From.TableRefs, &list[0], q.Where, nil, rewrite.Ask{Within: true, Exists: exists}, s.whereIn(q), nil) == "" {
 		in.asked += all.sub
 	}
 }

@@ -284,10 +284,15 @@ func (j *joining) asksOf(x *planner) {
 		}
 		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
 		if j.lacked {
-			ask = rewrite.Ask{Lacked: true}
-		} else if !j.cut(x, t.rv, &ask) {
+			ask = rewrite.Ask{Lacked: true, Joined: true}
+		}
+		// Without an order, LIMIT may give another row in the place of one that no longer lacks it, which is as right.
+		if (!j.lacked || j.any) && !j.cut(x, t.rv, &ask) {
 			x.plan.Unread = "LIMIT hides rows"
 			return
+		}
+		if j.lacked {
+			ask.Beyond = condition.Condition{}
 		}
 		own, args := v.Own[i], []condition.Condition{}
 		var unsure []rewrite.Part

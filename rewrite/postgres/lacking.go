@@ -42,6 +42,9 @@ func toldBy(x *planner, s *pg.SelectStmt, c content) []string {
 // none if there are none.
 func askedByLacking(x *planner, s *pg.SelectStmt) []string {
 	one, doubt := x.aggregates(s)
+	if s.LimitCount != nil && len(s.SortClause) == 0 { // it may give another row, which is as right
+		return nil
+	}
 	if one || doubt != "" || len(s.FromClause) != 1 || len(s.DistinctClause) > 0 || len(s.GroupClause) > 0 || s.HavingClause != nil || len(s.LockingClause) > 0 ||
 		s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || x.plan.Cursor != nil || !x.native || len(x.inside) > 0 {
 		return nil

@@ -250,7 +250,7 @@ func constants(list []*pg.Node) bool {
 
 func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, values []*pg.Node, others bool) {
 	switch {
-	case others || len(x.content(m).tables) > 1+x.within(where, values):
+	case others || len(x.content(m).tables) > 1+x.within(where, values, false):
 		x.plan.Unread = "it reads several tables or a subquery"
 	case where.GetCurrentOfExpr() != nil:
 	default:

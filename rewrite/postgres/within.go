@@ -9,8 +9,8 @@ import (
 )
 
 // within notes what the subqueries of a statement ask, as far as they are certainly evaluated for each row that it writes or shows: those of the values that it
-// assigns, inserts or shows, and of the conditions that WHERE joins by AND. It gives the number of tables that they name.
-func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
+// assigns, inserts or shows, and of the conditions that WHERE joins by AND. It gives the number of tables that they name. beside says that it is a query.
+func (x *planner) within(where *pg.Node, values []*pg.Node, beside bool) (tables int) {
 	ask := func(q *pg.Node, ask rewrite.Ask) {
 		s := q.GetSelectStmt()
 		asked := len(x.plan.Asks)
@@ -18,7 +18,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 			return
 		}
 		before := x.plan.Unread
-		ask.Within = true
+		ask.Within, ask.Beside = !beside, beside
 		x.asked(s.FromClause[0].GetRangeVar(), s.WhereClause, ask)
 		if x.plan.Unread = before; len(x.plan.Asks) > asked {
 			tables++
@@ -39,7 +39,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node) (tables int) {
 			x.held(n, value)
 		case l.GetSubLinkType() == pg.SubLinkType_EXISTS_SUBLINK && not:
 			ask(l.Subselect, rewrite.Ask{Exists: true})
-		case l.GetSubLinkType() == pg.SubLinkType_ANY_SUBLINK && not: // it was compared with every row
+		case l.GetSubLinkType() == pg.SubLinkType_ANY_SUBLINK && not && !beside: // it was compared with every row
 			ask(l.Subselect, rewrite.Ask{})
 		}
 	}
@@ -60,13 +60,13 @@ func (x *planner) asksBeside(s *pg.SelectStmt) (tables int) {
 		}
 		names = append(names, topName(rel))
 	}
-	return x.within(s.WhereClause, s.TargetList)
+	return x.within(s.WhereClause, s.TargetList, true)
 }
 
 // alone reports whether a query reads one table only, all rows for which its condition holds.
 func alone(s *pg.SelectStmt) bool {
 	return s != nil && s.Op == pg.SetOperation_SETOP_NONE && len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil && s.WithClause == nil &&
-		s.HavingClause == nil && s.LimitCount == nil && s.LimitOffset == nil && len(s.LockingClause) == 0
+		s.HavingClause == nil && s.LimitCount == nil && s.LimitOffset == nil && len(s.LockingClause) == 0 && !slices.ContainsFunc(s.DistinctClause, func(n *pg.Node) bool { return n.GetNode() != nil })
 }
 
 // askedByInsert notes what the query of an INSERT asks. tables is how many tables it names.
@@ -80,7 +80,7 @@ func (x *planner) askedByInsert(i *pg.InsertStmt, tables int) {
 				values = append(values, &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: v}}})
 			}
 		}
-		tables -= x.within(q.WhereClause, values)
+		tables -= x.within(q.WhereClause, values, false)
 	}
 	switch {
 	case tables == 1 && q != nil && alone(q) && x.scope[q.FromClause[0].GetRangeVar().Relname] == 0 && !refersSubquery(q):

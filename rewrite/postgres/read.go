@@ -262,7 +262,7 @@ func (x *judge) ordered(s *pg.SelectStmt) bool {
 
 // askable finds the tables of a SELECT whose versions can be appended to its target list.
 func (x *instrumentation) askable(s *pg.SelectStmt) (list []source, why string) {
-	list, ok := x.sources(s.FromClause, s.TargetList)
+	list, ok := x.sources(s.FromClause, s.TargetList, len(s.FromClause) == 1)
 	switch {
 	case !ok:
 		return nil, "two tables have the same name"

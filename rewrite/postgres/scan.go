@@ -28,7 +28,7 @@ import (
 type scan struct {
 	text   string // of the clauses
 	list   []source
-	tables int    // how many tables the clauses mention, subqueries included
+	tables int    // how many tables stand in the FROM clause
 	limit  int    // the versions of so many rows are told, or none
 	guard  string // a condition that says that it is cheap; empty if that is known
 	params bool   // the clauses have parameters
@@ -310,8 +310,8 @@ func (x *instrumentation) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool)
 		}
 		all = append(all, src)
 	}
-	sc.tables = len(all)
-	if sc.list, ok = x.sources(s.FromClause, nil); !ok || len(sc.list) != outer || len(sc.list) == 0 || len(sc.list) > maxHidden {
+	sc.tables = outer
+	if sc.list, ok = x.sources(s.FromClause, nil, false); !ok || len(sc.list) != outer || len(sc.list) == 0 || len(sc.list) > maxHidden {
 		x.whys = whys
 		return sc, false
 	}

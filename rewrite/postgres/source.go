@@ -28,8 +28,9 @@ type source struct {
 }
 
 // sources finds the tables of a FROM clause. What cannot be asked is noted as missing. ok is false if the names are
-// ambiguous, so that nothing can be added. outputs is the target list or RETURNING list that can see the clause.
-func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok bool) {
+// ambiguous, so that nothing can be added. outputs is the target list or RETURNING list that can see the clause; alone says that * there is the only item
+// of the clause.
+func (x *instrumentation) sources(from, outputs []*pg.Node, alone bool) (list []source, ok bool) {
 	refs := map[string]int{}
 	hidden := 0 // depth of joins with an alias, which hides the names inside
 	name := func(ref string) {
@@ -41,7 +42,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 	below := func(q *pg.SelectStmt, ref string, names int, n *pg.Node) {
 		if x.visible(outputs, ref) {
 			list = append(list, x.expose(q, ref, names, outputs)...)
-		} else if stars := x.stars(outputs, ref, q, len(from) == 1 && from[0] == n); stars != nil && names == 0 {
+		} else if stars := x.stars(outputs, ref, q, alone && from[0] == n); stars != nil && names == 0 {
 			told := x.expose(q, ref, 0, outputs)
 			if list = append(list, told...); len(told) > 0 {
 				x.writeOut(stars, ref, columnNames(q))
@@ -143,7 +144,7 @@ func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int, output
 	defer x.enter(s.WithClause)()
 	before := *x
 	x.partly, x.sided, x.opens = !shown || len(s.TargetList) > 1, 0, nil
-	list, ok := x.sources(s.FromClause, s.TargetList)
+	list, ok := x.sources(s.FromClause, s.TargetList, len(s.FromClause) == 1)
 	x.partly, x.sided, x.opens = before.partly, before.sided, before.opens
 	at := x.targetEnd(s)
 	if !ok || at < 0 || wide(s.TargetList, list) || grouped && !x.countable(s, list) {

@@ -130,7 +130,7 @@ func (x *planner) write(w write) {
 		target.ref = a.Aliasname
 	}
 	defer x.enter(w.with)()
-	others, ok := x.sources(w.from, w.returning)
+	others, ok := x.sources(w.from, w.returning, false)
 	if !ok || slices.ContainsFunc(others, func(s source) bool { return s.ref == target.ref }) {
 		x.opaque("two tables have the same name")
 		return

@@ -21,7 +21,7 @@ type outer struct {
 //	SELECT * FROM (SELECT id, hour FROM booking WHERE room = 1) b WHERE b.hour = 9
 //
 // asks for the rows of booking where room = 1 and hour = 9. Columns that have got another name are left alone. A query of another form stays as it is.
-func (s *planner) flat(n *ast.SelectStmt) (q *ast.SelectStmt, around *outer) {
+func flat(s *planner, n *ast.SelectStmt) (q *ast.SelectStmt, around *outer) {
 	t, in := derivedIn(n)
 	if in == nil || n.LockInfo != nil || n.Fields == nil || walk(n).queries != 2 || !s.joinsOnly(in) || in.From.TableRefs.Right != nil || slices.ContainsFunc(in.Fields.Fields, func(f *ast.SelectField) bool {
 		c, ok := f.Expr.(*ast.ColumnNameExpr)
@@ -51,7 +51,7 @@ func derivedIn(n *ast.SelectStmt) (*ast.TableSource, *ast.SelectStmt) {
 }
 
 // inlined puts the only query of a WITH clause into the FROM clause, if that names nothing else.
-func (s *planner) inlined(n *ast.SelectStmt) *ast.SelectStmt {
+func inlined(s *planner, n *ast.SelectStmt) *ast.SelectStmt {
 	if n.With == nil || len(n.With.CTEs) != 1 || n.From == nil || n.From.TableRefs.Right != nil {
 		return n
 	}
@@ -92,7 +92,7 @@ func (s *scene) whereIn(q *ast.SelectStmt) int {
 
 // beside notes what the subqueries of a query ask that are certainly evaluated for each of its rows. It gives the number of queries with tables in them: 0 where a
 // table is named twice, since then the answer does not tell which of them read a row.
-func (s *planner) beside(n *ast.SelectStmt) int {
+func beside(s *planner, n *ast.SelectStmt) int {
 	all := walk(n)
 	var names []string
 	for _, t := range all.tables {

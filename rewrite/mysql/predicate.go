@@ -59,17 +59,17 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		copied.Limit = n.Limit
 		n, ask.Merged = &copied, true
 	}
-	n = s.inlined(n)
+	n = inlined(s, n)
 	for inner := counted(n); inner != nil; inner = counted(n) {
-		n, ask.Around = s.inlined(inner), true
+		n, ask.Around = inlined(s, inner), true
 	}
-	n, around := s.flat(n)
+	n, around := flat(s, n)
 	all, first := walk(n), s.whereOf(ask.ByRow)
 	if around != nil {
 		first = s.whereIn(around.in)
 	}
 	if !ask.Exists && !ask.Around && around == nil && (all.sub > 1 || n.From == nil && all.sub > 0) {
-		all.sub -= s.beside(n)
+		all.sub -= beside(s, n)
 		all.queries, first = all.sub, s.whereIn(n)
 	}
 	switch {

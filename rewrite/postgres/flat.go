@@ -16,7 +16,7 @@ import (
 //
 // ask for the rows of booking where room = 1 and hour = 9. A query of another form stays as it is.
 func (x *judge) flat(s *pg.SelectStmt) *pg.SelectStmt {
-	if s = x.inlined(s); s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 {
+	if s = inlined(x.scene, s); s.WithClause != nil || s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 {
 		return s
 	}
 	sub := s.FromClause[0].GetRangeSubselect()
@@ -112,7 +112,7 @@ func windowed(q *pg.SelectStmt) bool {
 }
 
 // inlined puts each query of a WITH clause into the FROM clause that names it, if that is the only place that does. What a query reads is the same in both.
-func (x *scene) inlined(s *pg.SelectStmt) *pg.SelectStmt {
+func inlined(x *scene, s *pg.SelectStmt) *pg.SelectStmt {
 	if s.WithClause == nil || s.WithClause.Recursive || s.Op != pg.SetOperation_SETOP_NONE {
 		return s
 	}

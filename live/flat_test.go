@@ -27,6 +27,8 @@ var flatForms = []joinForm{
 	{"a count beside rows, of another course", "SELECT c.floor, (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n FROM course c WHERE c.id = 5", "enrollment VALUES (10, 2, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
 	{"a count beside no rows", "SELECT c.floor, (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n FROM course c WHERE c.id = 77", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", ""},
 	{"a count alone", "SELECT (SELECT count(*) FROM enrollment e WHERE e.course = 5) AS n", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"one arm of UNION ALL", "SELECT id FROM note WHERE stars = 5 UNION ALL SELECT id FROM enrollment WHERE grade = 9", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 5, NULL, 9)", "G2 write skew"},
+	{"no arm of UNION ALL", "SELECT id FROM note WHERE stars = 5 UNION ALL SELECT id FROM enrollment WHERE grade = 9", "enrollment VALUES (10, 5, NULL, 5)", "enrollment VALUES (11, 5, NULL, 9)", ""},
 	{"a condition on a count", "SELECT c.id FROM course c WHERE c.floor > (SELECT count(*) FROM enrollment e WHERE e.grade = 9)", "enrollment VALUES (10, 5, NULL, 9)", "enrollment VALUES (11, 2, NULL, 9)", "G2 write skew"},
 	{"a condition on a count, of another grade", "SELECT c.id FROM course c WHERE c.floor > (SELECT count(*) FROM enrollment e WHERE e.grade = 9)", "enrollment VALUES (10, 5, NULL, 8)", "enrollment VALUES (11, 2, NULL, 9)", ""},
 }

@@ -77,7 +77,7 @@ func withinOf(rng *rand.Rand) string {
 	}
 	return with + pick(rng, "SELECT * FROM "+from+" WHERE "+own("w.v", "w.id"), "SELECT w.* FROM "+from+" WHERE "+own("n", "id")+" ORDER BY id", "SELECT count(*) FROM "+from+" WHERE "+own("w.n", "w.id"), "SELECT count(*), max(v) FROM "+from,
 		"SELECT n, count(*) FROM "+from+" WHERE "+own("v", "id")+" GROUP BY n", "SELECT EXISTS (SELECT 1 FROM a WHERE "+own("v", "id")+") AS e", "SELECT NOT EXISTS (SELECT 1 FROM a WHERE "+own("v", "id")+") AS e",
-		"SELECT (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS n", "SELECT w.id, (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS c FROM "+from, "SELECT id FROM "+from+" WHERE v > (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+")",
+		"SELECT (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS n", "SELECT w.id, (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+") AS c FROM "+from, "SELECT a.id, (SELECT count(*) FROM b WHERE b.a = a.id AND "+own("b.v", "b.id")+") AS c FROM a WHERE "+own("a.v", "a.id"), "SELECT id FROM "+from+" WHERE v > (SELECT count(*) FROM b WHERE "+own("b.v", "b.id")+")",
 		"SELECT * FROM "+from+" WHERE "+own("v", "id")+" LIMIT 9")
 }
 

@@ -142,6 +142,9 @@ func askedByArms(s *planner, arms []ast.Node) string {
 		if !ok || arm.AfterSetOperator != nil && *arm.AfterSetOperator != ast.UnionAll || arm.Distinct || arm.GroupBy != nil || arm.Having != nil {
 			return "a set operation"
 		}
+	}
+	for _, n := range arms {
+		arm := n.(*ast.SelectStmt)
 		if arm.From == nil {
 			continue
 		}

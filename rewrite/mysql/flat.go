@@ -101,6 +101,12 @@ func beside(s *planner, n *ast.SelectStmt) int {
 	if slices.Sort(names); len(slices.Compact(names)) < len(all.tables) || n.GroupBy != nil || n.With != nil || n.LockInfo != nil || n.Having != nil || n.Kind != ast.SelectStmtKindSelect || s.aggregates(n) {
 		return 0
 	}
+	known := 0
+	for _, a := range s.plan.Asks { // see lacking
+		if a.Beside {
+			known++
+		}
+	}
 	var values []ast.ExprNode
 	for _, f := range n.Fields.Fields {
 		if f.Expr != nil {
@@ -108,12 +114,12 @@ func beside(s *planner, n *ast.SelectStmt) int {
 		}
 	}
 	from := len(s.plan.Asks)
-	asked := within(s, n.Where, values...).asked
+	asked := within(s, nil, values...).asked // a comparison in WHERE may be the same behind a change
 	for i := range s.plan.Asks[from:] {
 		a := &s.plan.Asks[from+i]
 		a.Within, a.Beside, a.Current = false, n.From != nil || n.Where != nil || n.Limit != nil, s.session.LockingReads
 	}
-	return asked
+	return known + asked
 }
 
 // existence gives the query of SELECT EXISTS (...), or of SELECT NOT EXISTS (...).

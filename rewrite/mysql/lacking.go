@@ -19,7 +19,9 @@ import (
 //	SELECT r.* FROM room r LEFT JOIN booking b ON b.room = r.id AND b.hour = 9 WHERE b.id IS NULL
 //
 // For each row of the answer there was no row of booking with hour = 9 and that room. A hidden column tells which rooms these are. What the answer does
-// not have, by LIMIT or otherwise, tells nothing.
+// not have, by LIMIT or otherwise, tells nothing. A query that counts, for each row, those of another table asks for the rows with these rooms:
+//
+//	SELECT r.*, (SELECT count(*) FROM booking b WHERE b.room = r.id) FROM room r
 type lacking struct {
 	s    *planner
 	list []source // the first one has the rows of the answer
@@ -31,7 +33,7 @@ func askedByLacking(s *planner, n *ast.SelectStmt) {
 	if n.Limit != nil && n.OrderBy == nil { // it may give another row, which is as right
 		return
 	}
-	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.Where == nil || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
+	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.Fields == nil || n.Distinct || n.GroupBy != nil || n.Having != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
 		s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut || s.aggregates(n) {
 		return
 	}
@@ -67,6 +69,11 @@ func askedByLacking(s *planner, n *ast.SelectStmt) {
 			}
 		}
 	}
+	for _, f := range n.Fields.Fields {
+		if q := selectIn(f.Expr); q != nil {
+			l.beside(q)
+		}
+	}
 	if len(s.plan.Asks) > asked && tellLists(s, []string{"CONCAT(" + mysqlsyntax.Quote(list[0].alias) + "." + mysqlsyntax.Quote(l.key) + ")"}) {
 		s.plan.Lacking, s.plan.Keys = s.plan.Hidden, 1
 	}
@@ -83,7 +90,7 @@ func (l *lacking) joined(n *ast.SelectStmt, null ast.ExprNode) {
 	tie, own := l.ties(&l.list[1], conjuncts(n.From.TableRefs.On.Expr))
 	// A date that is NOT NULL counts as NULL if it is zero (MySQL manual, Comparison Functions and Operators, IS NULL).
 	if a := l.list[1].column(c.Name.Name.O); a != nil && (a.Required && integer(a) || strings.EqualFold(a.Name, tie)) {
-		l.ask(n.From.TableRefs, &l.list[1], tie, own, l.s.places(n.From.TableRefs.On.Expr, t.Find(from+1, t.Tokens[from].Depth, "ON")))
+		l.ask(n.From.TableRefs, &l.list[1], tie, own, rewrite.Ask{Lacked: true, Searched: true}, l.s.places(n.From.TableRefs.On.Expr, t.Find(from+1, t.Tokens[from].Depth, "ON")))
 	}
 }
 
@@ -106,7 +113,7 @@ func (l *lacking) within(q *ast.SelectStmt, of ast.ExprNode) {
 	b, all := &list[0], conjuncts(q.Where)
 	if of == nil {
 		tie, own := l.ties(b, all)
-		l.ask(q.From.TableRefs, b, tie, own, l.s.places(q.Where, first))
+		l.ask(q.From.TableRefs, b, tie, own, rewrite.Ask{Lacked: true, Searched: true}, l.s.places(q.Where, first))
 		return
 	}
 	outer, ok1 := unwrapped(of).(*ast.ColumnNameExpr)
@@ -114,7 +121,21 @@ func (l *lacking) within(q *ast.SelectStmt, of ast.ExprNode) {
 		return
 	}
 	if inner, ok := q.Fields.Fields[0].Expr.(*ast.ColumnNameExpr); ok && l.s.owns(inner.Name, list, b, 1) {
-		l.ask(q.From.TableRefs, b, inner.Name.Name.O, all, l.s.places(q.Where, first))
+		l.ask(q.From.TableRefs, b, inner.Name.Name.O, all, rewrite.Ask{Lacked: true, Searched: true}, l.s.places(q.Where, first))
+	}
+}
+
+// beside looks at a subquery of the select list, which aggregates rows of another table.
+func (l *lacking) beside(q *ast.SelectStmt) {
+	if q.From == nil || q.Fields == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.GroupBy != nil || q.Having != nil || q.Limit != nil || q.LockInfo != nil || walk(q).queries != 1 || !l.s.aggregates(q) {
+		return
+	}
+	list, ok := l.s.sources(q.From.TableRefs, nil)
+	if !ok || len(list) != 1 || list[0].rel == nil || strings.EqualFold(list[0].alias, l.list[0].alias) {
+		return
+	}
+	if tie, own := l.ties(&list[0], conjuncts(q.Where)); tie != "" {
+		l.ask(q.From.TableRefs, &list[0], tie, own, rewrite.Ask{Beside: true}, l.s.places(q.Where, l.s.whereIn(q)))
 	}
 }
 
@@ -141,13 +162,13 @@ func (l *lacking) ties(b *source, all []ast.ExprNode) (tie string, own []ast.Exp
 	return tie, own
 }
 
-// ask notes that for none of the keys there was a row of a table whose column tie is the key, and for which all of the conditions hold.
-func (l *lacking) ask(from *ast.Join, b *source, tie string, own []ast.ExprNode, places map[ast.Node]int) {
+// ask notes what is asked of the rows of a table whose column tie is one of the keys, and for which all of the conditions hold.
+func (l *lacking) ask(from *ast.Join, b *source, tie string, own []ast.ExprNode, ask rewrite.Ask, places map[ast.Node]int) {
 	column := b.column(tie)
 	if !integer(column) || b.why != "" || b.rel == l.list[0].rel || b.rel.Kind != "table" || !b.watched() {
 		return
 	}
-	a := &asker{planner: l.s, src: b, ask: rewrite.Ask{Lacked: true, Searched: true}, places: places}
+	a := &asker{planner: l.s, src: b, ask: ask, places: places}
 	all := []condition.Condition{condition.Listed(condition.Number, column.Name, 0)}
 	for _, e := range own {
 		if slices.ContainsFunc(walk(e).columns, func(c *ast.ColumnName) bool { return !l.s.owns(c, []source{l.list[0], *b}, b, 1) }) {

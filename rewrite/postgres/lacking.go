@@ -18,7 +18,9 @@ import (
 //	SELECT r.* FROM room r LEFT JOIN booking b ON b.room = r.id AND b.hour = 9 WHERE b.id IS NULL
 //
 // For each row of the answer there was no row of booking with hour = 9 and that room. A hidden column tells which rooms these are. What the answer does
-// not have, by LIMIT or otherwise, tells nothing.
+// not have, by LIMIT or otherwise, tells nothing. A query that counts, for each row, those of another table asks for the rows with these rooms:
+//
+//	SELECT r.*, (SELECT count(*) FROM booking b WHERE b.room = r.id) FROM room r
 
 // lacking is such a query: the table whose rows are in the answer, and its primary key.
 type lacking struct {
@@ -76,6 +78,13 @@ func askedByLacking(x *planner, s *pg.SelectStmt) []string {
 			l.within(x, not.Args[0].GetSubLink())
 		}
 	}
+	for _, t := range s.TargetList {
+		x.certain(t.GetResTarget().GetVal(), func(link *pg.SubLink) {
+			if link.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
+				l.beside(x, link.Subselect.GetSelectStmt())
+			}
+		})
+	}
 	if len(x.plan.Asks) == asked {
 		return nil
 	}
@@ -91,8 +100,23 @@ func (l *lacking) joined(x *planner, j *pg.JoinExpr, null *pg.Node) {
 	if rel, _ := x.resolve(rv); rel != nil {
 		name, _ := comparedColumn(null, rel, refName(rv))
 		if tie, own := l.ties(rv, rel, conjuncts(j.Quals)); name != "" && (name == tie || slices.Contains(rel.Key, name)) {
-			l.ask(x, rv, tie, own, nil)
+			l.ask(x, rv, tie, own, rewrite.Ask{Lacked: true}, nil)
 		}
+	}
+}
+
+// beside looks at a subquery of the select list, which aggregates rows of another table.
+func (l *lacking) beside(x *planner, q *pg.SelectStmt) {
+	if !alone(q) || len(q.GroupClause) > 0 || x.content(q).sets {
+		return
+	}
+	rv := q.FromClause[0].GetRangeVar()
+	rel, _ := x.resolve(rv)
+	if one, doubt := x.aggregates(q); rel == nil || !one || doubt != "" {
+		return
+	}
+	if tie, own := l.ties(rv, rel, conjuncts(q.WhereClause)); tie != "" {
+		l.ask(x, rv, tie, own, rewrite.Ask{Beside: true}, nil)
 	}
 }
 
@@ -121,11 +145,11 @@ func (l *lacking) within(x *planner, link *pg.SubLink) {
 	case rel == nil:
 	case exists:
 		tie, own := l.ties(rv, rel, list)
-		l.ask(x, rv, tie, own, q.LimitCount)
+		l.ask(x, rv, tie, own, rewrite.Ask{Lacked: true}, q.LimitCount)
 	case link.SubLinkType == pg.SubLinkType_ANY_SUBLINK && len(link.OperName) == 0 && len(q.TargetList) == 1:
 		f := link.Testexpr.GetColumnRef()
 		if name, _ := comparedColumn(q.TargetList[0].GetResTarget().GetVal(), rel, refName(rv)); f != nil && x.columnOf(f, l.rv) && f.Fields[len(f.Fields)-1].GetString_().GetSval() == l.key.Name {
-			l.ask(x, rv, name, list, nil)
+			l.ask(x, rv, name, list, rewrite.Ask{Lacked: true}, nil)
 		}
 	}
 }
@@ -142,16 +166,16 @@ func (l *lacking) ties(rv *pg.RangeVar, rel *rewrite.Relation, list []*pg.Node) 
 	return tie, own
 }
 
-// ask notes that for none of the keys there was a row of a table whose column tie is the key, and for which all of the conditions hold. limit is that of
-// EXISTS: Django says LIMIT 1.
-func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node, limit *pg.Node) {
+// ask notes what is asked of the rows of a table whose column tie is one of the keys, and for which all of the conditions hold. limit is that of EXISTS: Django
+// says LIMIT 1.
+func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node, ask rewrite.Ask, limit *pg.Node) {
 	rel, _ := x.resolve(rv)
 	column := rel.Attribute(tie)
 	if column == nil || refName(rv) == l.ref || rel.RelationName == l.rel.RelationName || !x.watched(rv) || x.ctes[rv.Relname] != nil || !rv.Inh ||
 		kindOf(column) != kindOf(l.key) || !listable(column) {
 		return
 	}
-	ask := rewrite.Ask{Lacked: true, Where: condition.Listed(kindOf(l.key), tie, 0)}
+	ask.Where = condition.Listed(kindOf(l.key), tie, 0)
 	if limit != nil {
 		v, ok := x.value(limit, condition.Number, "int8", &ask)
 		if !ok {

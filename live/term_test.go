@@ -35,6 +35,10 @@ var termForms = []struct {
 	{"an element", "SELECT id FROM stay WHERE 'a' = ANY (tags)", "tags) VALUES (ID, 1, '{b,a}')", "tags) VALUES (ID, 1, '{b,A}')", false},
 	{"arrays", "SELECT id FROM stay WHERE tags && ARRAY['a', 'c']", "tags) VALUES (ID, 1, '{c}')", "tags) VALUES (ID, 1, '{b}')", false},
 	{"a regular expression", "SELECT id FROM stay WHERE guest ~ '^an'", "guest) VALUES (ID, 1, 'anna')", "guest) VALUES (ID, 1, 'joan')", false},
+	{"what has not expired", "SELECT id FROM stay WHERE room = 1 AND at > now()", "at) VALUES (ID, 1, now() + interval '1 minute')", "at) VALUES (ID, 1, now() - interval '1 minute')", false},
+	{"what begins today or later", "SELECT count(*) FROM stay WHERE begins >= current_date AND at < current_timestamp + interval '2 days'", "begins, at) VALUES (ID, 1, current_date, now() + interval '47 hours')", "begins, at) VALUES (ID, 1, current_date - 1, now())", false},
+	{"what was made in the last hour", "SELECT EXISTS (SELECT 1 FROM stay WHERE at > now() - interval '1 hour' AND room = 1)", "at) VALUES (ID, 1, now() - interval '59 minutes')", "at) VALUES (ID, 1, now() - interval '61 minutes')", false},
+	{"what is left of today", "SELECT COUNT(*) FROM stay WHERE room = 1 AND begun > NOW()", "begun) VALUES (ID, 1, '2999-01-01 00:00:00')", "begun) VALUES (ID, 1, '2020-01-01 00:00:00')", true},
 	{"a default", "SELECT COUNT(*) FROM stay WHERE COALESCE(n, 0) < 1", "n) VALUES (ID, 1, NULL)", "n) VALUES (ID, 1, 1)", true},
 }
 

@@ -104,6 +104,8 @@ type Plan struct {
 	// Lists are so many hidden columns behind all others, each with a list of values for Asks (condition.Listed) as a JSON array; NULL if it is not told. One
 	// of them may be that of Lacking (MySQL family).
 	Lists int
+	// Moments are so many hidden columns behind those, each with a list of what condition.Moment stands for, the same in all rows.
+	Moments int
 	// Lacking is the number, from 1, of the first of Keys hidden columns, each with the value that a row of the answer puts into a list of Asks (condition.Listed
 	// and Last), see Ask.Lacked and Beyond; 0: there is none. Their lists are in front of those of Lists.
 	Lacking, Keys int
@@ -112,7 +114,7 @@ type Plan struct {
 	// Hold is a query without rows, which reads the tables that foreign keys change. If it was executed in the open transaction, Cascades can be told of a
 	// statement that the server must not refuse (PostgreSQL). It is empty for others.
 	Hold string
-	// Cascades reads the last hidden column of a row of a DELETE: what foreign keys delete with it, see Cascaded. It is nil for other statements.
+	// Cascades reads the last hidden column of a row of a DELETE, Moments aside: what foreign keys delete with it, see Cascaded. It is nil for other statements.
 	Cascades    func(cell []byte) (Cascaded, error)
 	Same        int  // the last so many of the hidden columns are the same in each row of the answer (INSERT ... SELECT)
 	CurrentRead bool // see history.Event
@@ -211,7 +213,7 @@ func (p *Plan) DecodeRow(list []history.Access, hidden [][]byte, first bool) ([]
 	if p.IsBlank(hidden) {
 		return list, nil
 	}
-	hidden = hidden[:max(0, len(hidden)-p.Lists)]
+	hidden = hidden[:max(0, len(hidden)-p.Lists-p.Moments)]
 	for i := max(0, len(hidden)-p.Same); i < len(hidden) && !first; i++ {
 		hidden[i] = []byte{} // it says nothing
 	}

@@ -289,7 +289,7 @@ func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, er
 		return s, nil
 	}
 	plan := *s.Plans[0]
-	plan.Hidden, plan.NoRows, plan.Decode, plan.Lists, plan.Lacking, plan.Keys, plan.Snapshot, plan.Blank = p.Hidden, p.NoRows, p.Decode, p.Lists, p.Lacking, p.Keys, p.Snapshot, p.Blank
+	plan.Hidden, plan.NoRows, plan.Decode, plan.Lists, plan.Moments, plan.Lacking, plan.Keys, plan.Snapshot, plan.Blank = p.Hidden, p.NoRows, p.Decode, p.Lists, p.Moments, p.Lacking, p.Keys, p.Snapshot, p.Blank
 	return &rewrite.Script{SQL: s.SQL, Unparsed: s.Unparsed, Plans: []*rewrite.Plan{&plan}}, nil
 }
 

@@ -37,14 +37,18 @@ func (v *view) sent(tk *Ticket, implicit bool) {
 func (v *view) atBegin(from, to uint64) { v.first, v.any, v.read = from, to, to }
 
 // answered notes that a statement which reads or writes tables succeeded, and how many rows it found.
-func (v *view) answered(p *rewrite.Plan, found int, to uint64) {
+func (v *view) answered(p *rewrite.Plan, found int, to uint64, moments []condition.Value) {
 	if v.any == 0 && p.Verb != "set" {
 		v.any = to
 	}
 	if v.read != 0 || p.Verb != "select" || len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return a.Current }) {
 		return
 	}
-	if found > 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return settled(&a).Looks() }) {
+	if found > 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool {
+		b := settled(&a)
+		b.Where = b.Where.At(moments)
+		return b.Looks()
+	}) {
 		v.read = to
 	}
 }
@@ -77,7 +81,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		return
 	}
 	x.seen.part.Use(ev.N)
-	x.seen.answered(p, len(ev.Accesses), ev.To)
+	x.seen.answered(p, len(ev.Accesses), ev.To, r.moments)
 	if t.rec.NoPredicates {
 		if ev.Predicate = p.Predicate || len(p.Asks) > 0; ev.Predicate {
 			ev.Unread = "predicates are off"
@@ -115,7 +119,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			continue
 		}
 		a = settled(a)
-		a.Where, a.Beyond = a.Where.WithLists(r.lists), a.Beyond.WithLists(r.lists)
+		a.Where, a.Beyond = a.Where.WithLists(r.lists).At(r.moments), a.Beyond.WithLists(r.lists)
 		none := r.none || a.Within || a.Beside || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""

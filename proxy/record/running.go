@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -28,6 +29,7 @@ type Running struct {
 	reads    []read
 	totals   []string            // numbers of the answer that are in no row of a table
 	lists    [][]condition.Value // see rewrite.Plan.Lists
+	moments  []condition.Value   // see rewrite.Plan.Moments
 	cascaded []rewrite.Cascaded  // with the rows, see rewrite.Plan.Cascades,
 	gone     int                 // and how many accesses they have
 	snapshot string              // see rewrite.Plan.Snapshot
@@ -39,8 +41,12 @@ type Running struct {
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.mark = len(r.accesses)
-	if n := len(hidden) - p.Lists; r.decoded == 0 && p.Lists > 0 && p.Lacking <= n {
-		r.lists = append(make([][]condition.Value, p.Keys), rewrite.ReadLists(hidden[n:])...)
+	last := max(0, len(hidden)-p.Moments)
+	if n := last - p.Lists; r.decoded == 0 && p.Lists > 0 && p.Lacking <= n {
+		r.lists = append(make([][]condition.Value, p.Keys), rewrite.ReadLists(hidden[n:last])...)
+	}
+	if r.moments == nil && last < len(hidden) {
+		r.moments = slices.Concat(rewrite.ReadLists(hidden[last:])...)
 	}
 	r.lacking(p, hidden)
 	if p.Snapshot > 0 && p.Snapshot <= len(hidden) && r.snapshot == "" {
@@ -53,7 +59,7 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	r.decoded++
 	if p.Cascades != nil && err == nil {
 		var c rewrite.Cascaded
-		if c, err = p.Cascades(hidden[len(hidden)-1]); err == nil {
+		if c, err = p.Cascades(hidden[last-1]); err == nil {
 			r.keep(c)
 		}
 	}

@@ -14,11 +14,12 @@ import (
 type draft struct {
 	judge
 	plan   *rewrite.Plan
-	edits  []edit // in any order
-	ups    int    // columns of derived tables
-	silent bool   // an answer without rows does not tell what was read
-	copies bool   // the text repeats parts of the client's
-	arms   int    // SELECTs of a set operation that log what they read
+	edits  []edit   // in any order
+	ups    int      // columns of derived tables
+	silent bool     // an answer without rows does not tell what was read
+	copies bool     // the text repeats parts of the client's
+	clocks []string // expressions of the server's time, see clock
+	arms   int      // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
 	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one

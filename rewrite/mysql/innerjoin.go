@@ -367,15 +367,24 @@ func listsPlace(s *planner) int {
 
 // tellLists puts columns with lists behind the hidden columns of the statement's select list, if there are some.
 func tellLists(s *planner, lists []string) bool {
+	ok := tellBehind(s, lists)
+	if ok {
+		s.plan.Lists = len(lists)
+	}
+	return ok
+}
+
+// tellBehind puts columns behind those that were added to the statement's select list, if there are some.
+func tellBehind(s *planner, columns []string) bool {
 	i := listsPlace(s)
-	if i < 0 || len(lists) == 0 {
+	if i < 0 || len(columns) == 0 {
 		return false
 	}
 	e := &s.edits[i]
 	behind := e.add[len(strings.TrimRight(e.add, " ")):]
-	e.add = strings.TrimRight(e.add, " ") + "," + strings.Join(lists, ",") + behind
-	e.check = strings.Repeat(",wc_probe", len(lists)) + e.check
-	s.plan.Hidden, s.plan.Lists = s.plan.Hidden+len(lists), len(lists)
+	e.add = strings.TrimRight(e.add, " ") + "," + strings.Join(columns, ",") + behind
+	e.check = strings.Repeat(",wc_probe", len(columns)) + e.check
+	s.plan.Hidden += len(columns)
 	return true
 }
 

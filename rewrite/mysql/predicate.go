@@ -29,6 +29,7 @@ type asker struct {
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
 	s.plan.Unread = s.asks(n)
+	s.tellClocks()
 	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && walk(n).queries > 1 || slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
 
@@ -473,6 +474,9 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 			continue
 		}
 		v := a.value(n, of.reads)
+		if v == nil && len(list) == 1 {
+			of, v = a.clocked(n, of)
+		}
 		if v == nil {
 			return condition.Unknown("a comparison of %s with something else than values of its kind", of.typ)
 		}

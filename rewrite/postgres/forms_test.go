@@ -44,6 +44,8 @@ var forms = []form{
 	{`SELECT $$from account$$, 'a;b', E'\'from', "owner" FROM account WHERE id = 1`, "exact", "read account 1"},
 	{`SELECT 'ä', owner AS "größe" FROM account WHERE owner <> 'ä' AND id = 1`, "exact", "read account 1"},
 	{`(SELECT id FROM account WHERE id = 1)`, "exact", "read account 1"},
+	{`SELECT id FROM account WHERE now() > current_date - 1 AND id < 3`, "exact", "read account 1, read account 2"},
+	{`SELECT id FROM account WHERE now() < current_date - 1 AND id < 3 ORDER BY id LIMIT 2`, "exact", ""},
 	{`((SELECT id FROM account) ORDER BY id) LIMIT 1`, "exact", "read account 1"},
 	{`(SELECT id FROM account ORDER BY id LIMIT 1);`, "exact", "read account 1"},
 	{`TABLE account`, "opaque", ""}, // see below

@@ -491,9 +491,10 @@ func conditionEnd(toks []*pg.ScanToken) int {
 	return int(toks[len(toks)-1].End)
 }
 
-// beside reports whether the client's statement, which has the versions of its tables in its columns, is to be a side of a left join that has a row in any case.
-func (j *joining) beside(x *planner) bool {
-	return j != nil && j.blank && len(j.lists) > 0 && len(x.inside) == 0 && len(x.parts) > 0
+// besides reports whether the client's statement, which has the versions of its tables in its columns, is to be a side of a left join that has a row in any case.
+func (x *planner) besides(s *pg.SelectStmt) bool {
+	tells := x.join != nil && x.join.blank && len(x.join.lists) > 0 || len(x.clocks) > 0 && !locks(s) && !x.groups(s)
+	return tells && len(x.inside) == 0 && len(x.parts) > 0
 }
 
 // columns gives the lists as hidden columns, which stand behind all others. There are none where j is nil.

@@ -24,6 +24,9 @@ type planner struct {
 	join  *joining // the query is about an inner join, for which lists are to be told
 	lists int      // hidden columns that have them
 
+	clocks  []string // expressions of the server's time
+	moments int      // hidden columns that have them, see rewrite.Plan.Moments
+
 	top, alike condition.Condition // see rewrite.Ask.Beyond,
 	leads      *pg.RangeVar        // the table of which that is,
 	told       []string            // and the hidden columns that it needs
@@ -73,8 +76,8 @@ func (x *planner) finish() {
 	if len(x.edits) == 0 {
 		return
 	}
-	p.Lists = x.lists
-	p.Hidden = len(x.parts) + x.lists
+	p.Lists, p.Moments = x.lists, x.moments
+	p.Hidden = len(x.parts) + x.lists + x.moments
 	p.Decode = decoder(x.parts)
 	if x.arms != nil {
 		p.Hidden, p.Decode = armDecoder(x.arms, x.parts)

@@ -426,15 +426,18 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return a.containing(e, op, of, right)
 	}
 	open := func(op string, list ...*pg.Node) condition.Condition {
-		var values []condition.Value
+		with, values := of, []condition.Value(nil)
 		for _, n := range list {
 			v, ok := a.value(n, of.reads(), of.typ)
+			if !ok && len(list) == 1 {
+				with, v, ok = a.clocked(n, of)
+			}
 			if !ok {
 				return condition.Unknown("a comparison of something else than a column with values")
 			}
 			values = append(values, v)
 		}
-		return of.open(op, values...)
+		return with.open(op, values...)
 	}
 	list := right.GetList().GetItems()
 	switch {

@@ -37,7 +37,8 @@ func (c composer) outputs() string {
 
 func (c composer) where() string {
 	return c.pick("", "", " WHERE a.id = 1", " WHERE a.id > 1 AND a.id < 4", " WHERE a.id IN (SELECT account_id FROM orders)", " WHERE (a.id = 1 OR a.id = 2)",
-		" WHERE EXISTS (SELECT 1 FROM orders o2 WHERE o2.account_id = a.id)", " WHERE a.id IS NOT DISTINCT FROM 2", " WHERE a.id IN (SELECT account_id FROM orders WHERE id = 12) AND a.id < 5", " WHERE a.id NOT IN (SELECT account_id FROM orders)", " WHERE a.id > (SELECT min(account_id) FROM orders)", " WHERE NOT EXISTS (SELECT 1 FROM orders o4 WHERE o4.account_id = a.id)", " WHERE a.id = (SELECT account_id FROM orders WHERE id = 12)", " WHERE 'it''s' <> 'FROM' AND a.id = 3")
+		" WHERE EXISTS (SELECT 1 FROM orders o2 WHERE o2.account_id = a.id)", " WHERE a.id IS NOT DISTINCT FROM 2", " WHERE a.id IN (SELECT account_id FROM orders WHERE id = 12) AND a.id < 5", " WHERE a.id NOT IN (SELECT account_id FROM orders)", " WHERE a.id > (SELECT min(account_id) FROM orders)", " WHERE NOT EXISTS (SELECT 1 FROM orders o4 WHERE o4.account_id = a.id)", " WHERE a.id = (SELECT account_id FROM orders WHERE id = 12)", " WHERE 'it''s' <> 'FROM' AND a.id = 3",
+		" WHERE now() - interval '1 day' < current_timestamp AND a.id < 4", " WHERE now() < current_date", " WHERE a.id < 4 AND current_date BETWEEN current_date - 1 AND now()")
 }
 
 func (c composer) tail() string {

@@ -43,6 +43,10 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
+	x.findClocks(append([]*pg.Node{s.WhereClause}, s.FromClause...))
+	if in, _ := existence(s); in != nil {
+		x.findClocks([]*pg.Node{in.WhereClause})
+	}
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))
 	}
@@ -139,8 +143,12 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	if grouped && !x.wrapped && x.join != nil && (!x.join.grouped || x.below > 0 && len(s.DistinctClause) == 0) {
 		add = append(add, x.join.columns(x)...)
 	}
+	beside := !x.wrapped && x.besides(s)
+	if !x.wrapped && !beside {
+		add = append(add, x.tellClocks()...)
+	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
-	if !x.wrapped && x.join.beside(x) {
+	if beside {
 		x.wrap(nil)
 	}
 	x.incomplete(c)

@@ -494,9 +494,9 @@ func (x *planner) wrap(list []scan) bool {
 	}
 	name := pgsyntax.Quote(x.hiddenPrefix() + "q")
 	add, from, behind := "SELECT "+name+".*", " FROM (", ") "+name
-	blank := x.join.beside(x)
+	s := x.node.GetSelectStmt()
+	blank := x.besides(s)
 	if blank {
-		s := x.node.GetSelectStmt()
 		from, behind = " FROM (SELECT) "+pgsyntax.Quote(x.hiddenPrefix()+"l")+" LEFT JOIN (", behind+" ON true"
 		if x.plan.Blank, x.bare = true, len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil; x.bare { // else the server would plan it as a part of ours
 			behind = " OFFSET 0" + behind
@@ -510,7 +510,7 @@ func (x *planner) wrap(list []scan) bool {
 	if x.join != nil && (blank || !x.join.blank) {
 		columns = append(columns, x.join.columns(x)...)
 	}
-	for _, column := range columns {
+	for _, column := range append(columns, x.tellClocks()...) {
 		add += ", " + column
 	}
 	x.wrapped = true
@@ -527,7 +527,7 @@ func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bo
 	}
 	q := s.FromClause[0].GetRangeSubselect()
 	if j := s.FromClause[0].GetJoinExpr(); j.GetJointype() == pg.JoinType_JOIN_LEFT && j.GetQuals().GetAConst().GetBoolval().GetBoolval() {
-		q = j.Rarg.GetRangeSubselect() // see joining.beside
+		q = j.Rarg.GetRangeSubselect() // see besides
 	}
 	star := s.TargetList[0].GetResTarget().GetVal().GetColumnRef().GetFields()
 	if q.GetAlias().GetAliasname() != x.hiddenPrefix()+"q" || len(star) != 2 || star[1].GetAStar() == nil {

@@ -144,6 +144,9 @@ func (x *planner) write(w write) {
 		x.opaque("its end was not found")
 		return
 	}
+	if w.op != history.OpInsert {
+		x.findClocks([]*pg.Node{w.where})
+	}
 	target = target.sure(len(w.from) == 0, []*pg.Node{w.where})
 	if x.linked = x.native && x.links(w, target, len(c.tables)+len(c.user)); x.linked {
 		x.link(w, target)
@@ -164,6 +167,7 @@ func (x *planner) write(w write) {
 	told := x.askInside(false)
 	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
 	list = append(list, cascades(x, w, target)...)
+	list = append(list, x.tellClocks()...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "

@@ -35,8 +35,8 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 	}
 	out := make([]Value, len(c.Values))
 	for i, v := range c.Values {
-		if v != nil && (*v)[0] == '#' {
-			return c // see WithLists
+		if v != nil && (*v)[0] == '#' || isMoment(v) {
+			return c // see WithLists and At
 		}
 		out[i] = value(v)
 	}

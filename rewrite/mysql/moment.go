@@ -1,0 +1,110 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/statement/condition"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// A condition that compares with the server's time, as expires_at > NOW(), has a value that the server alone knows. It is the same in the whole statement (MySQL manual,
+// 14.7), which tells it in one more hidden column. An answer without rows tells nothing.
+
+// clocks are the functions of the time that is the same in a whole statement, with their names here.
+var clocks = map[string]struct{ name, typ string }{
+	"now": {"NOW", "datetime"}, "current_timestamp": {"NOW", "datetime"}, "localtime": {"NOW", "datetime"}, "localtimestamp": {"NOW", "datetime"},
+	"utc_timestamp": {"UTC_TIMESTAMP", "datetime"}, "curdate": {"CURDATE", "date"}, "current_date": {"CURDATE", "date"}, "utc_date": {"UTC_DATE", "date"},
+}
+
+// clock gives the text of an expression of the server's time that certainly causes no warning, and its type; empty for others.
+func clock(n ast.ExprNode) (text, typ string) {
+	f, ok := unwrapped(n).(*ast.FuncCallExpr)
+	if !ok || f.Schema.O != "" {
+		return "", ""
+	}
+	of := clocks[f.FnName.L]
+	switch {
+	case of.name != "" && len(f.Args) == 0:
+		return of.name + "()", of.typ
+	case of.typ == "datetime" && len(f.Args) == 1:
+		if digits := small(f.Args[0]); digits >= 0 && digits <= 6 {
+			return fmt.Sprintf("%s(%d)", of.name, digits), of.typ
+		}
+	case f.FnName.L == "date" && len(f.Args) == 1:
+		if text, _ = clock(f.Args[0]); text != "" {
+			return "DATE(" + text + ")", "date"
+		}
+	case (f.FnName.L == "date_add" || f.FnName.L == "date_sub") && len(f.Args) == 3: // + INTERVAL, too
+		unit, ok := f.Args[2].(*ast.TimeUnitExpr)
+		text, typ = clock(f.Args[0])
+		by := small(f.Args[1])
+		if !ok || text == "" || by < 0 {
+			break
+		}
+		name := unit.Unit.String()
+		switch {
+		case slices.Contains([]string{"DAY", "WEEK", "MONTH", "YEAR"}, name):
+		case slices.Contains([]string{"SECOND", "MINUTE", "HOUR"}, name):
+			typ = "datetime"
+		default:
+			return "", ""
+		}
+		return fmt.Sprintf("%s(%s,INTERVAL %d %s)", strings.ToUpper(f.FnName.L), text, by, name), typ
+	}
+	return "", ""
+}
+
+// small gives a number of up to three digits; -1 for something else.
+func small(n ast.ExprNode) int64 {
+	if v, ok := unwrapped(n).(*mysqlsyntax.Value); ok {
+		if i, ok := v.V.(int64); ok && i >= 0 && i < 1000 {
+			return i
+		}
+	}
+	return -1
+}
+
+// maxClocks is how many such expressions an answer tells.
+const maxClocks = 4
+
+// clocked gives what an expression of the server's time is for a comparison with an operand, and the operand as it then compares; nil if that is not certain. The answer
+// tells the expression as a date and time, and as a date.
+func (a *asker) clocked(n ast.ExprNode, of operand) (operand, condition.Value) {
+	text, typ := clock(n)
+	if text == "" || a.r.flavor == TiDB {
+		return of, nil
+	}
+	form := 0
+	switch {
+	case of.reads == condition.Date && typ == "date":
+		form = 1
+	case of.reads == condition.Date && of.kind == condition.Date: // the date is one of midnight
+		of.kind, of.reads = condition.Local, condition.Local
+	case of.reads != condition.Timestamp:
+		return of, nil
+	}
+	i := slices.Index(a.clocks, text)
+	if i < 0 {
+		if i = len(a.clocks); i == maxClocks {
+			return of, nil
+		}
+		a.clocks = append(a.clocks, text)
+	}
+	return of, condition.Moment(2*i + form)
+}
+
+// tellClocks adds hidden columns with the server's time.
+func (s *planner) tellClocks() {
+	var columns []string
+	for _, text := range s.clocks {
+		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))
+		s.copies = s.copies || strings.ContainsAny(text, "0123456789")
+	}
+	if tellBehind(s, columns) {
+		s.plan.Moments = len(columns)
+	}
+}

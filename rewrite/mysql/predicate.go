@@ -574,9 +574,6 @@ func (a *asker) value(n ast.ExprNode, kind condition.Kind) condition.Value {
 	return nil
 }
 
-// ascii reports whether a text is the same in all character sets that clients may use.
-func ascii(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e }) }
-
 func text(s string) condition.Value { return &s }
 
 // kindOf says how the values of a column compare, as far as that is certain.

@@ -133,3 +133,6 @@ func (a *asker) like(e *ast.PatternLikeOrIlikeExpr) condition.Condition {
 func isZero(op, column string) condition.Condition {
 	return condition.Open(op, condition.Number, column, text("=0"))
 }
+
+// ascii reports whether a text is the same in all character sets that clients may use.
+func ascii(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e }) }

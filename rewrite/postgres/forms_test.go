@@ -45,6 +45,7 @@ var forms = []form{
 	{`SELECT 'ä', owner AS "größe" FROM account WHERE owner <> 'ä' AND id = 1`, "exact", "read account 1"},
 	{`(SELECT id FROM account WHERE id = 1)`, "exact", "read account 1"},
 	{`SELECT id FROM account WHERE now() > current_date - 1 AND id < 3`, "exact", "read account 1, read account 2"},
+	{`SELECT EXISTS (SELECT 1 FROM account WHERE now() > now() - interval '1 day' AND id = 1)`, "exact", "read account 1"},
 	{`SELECT id FROM account WHERE now() < current_date - 1 AND id < 3 ORDER BY id LIMIT 2`, "exact", ""},
 	{`((SELECT id FROM account) ORDER BY id) LIMIT 1`, "exact", "read account 1"},
 	{`(SELECT id FROM account ORDER BY id LIMIT 1);`, "exact", "read account 1"},

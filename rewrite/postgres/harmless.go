@@ -25,6 +25,10 @@ func (x *scene) harmlessAll(list []*pg.Node) bool {
 
 // harmless reports whether an expression, or an item of a FROM clause, certainly finds no error.
 func (x *scene) harmless(n *pg.Node) bool {
+	if text, _, literal := clock(x, n); text != "" {
+		x.literal = x.literal || literal
+		return true
+	}
 	switch e := n.GetNode().(type) {
 	case nil, *pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef:
 		return true

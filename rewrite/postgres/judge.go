@@ -60,3 +60,15 @@ type instrumentation struct {
 	views    map[string]map[string]rewrite.Shows
 	counted  *pg.SelectStmt // it has read everything if it has fewer rows than its LIMIT
 }
+
+// maxColumns is below the 1664 columns that a result can have (manual, appendix K).
+const maxColumns = 1500
+
+// wide reports whether a target list may have so many columns that it has no place for more.
+func wide(outputs []*pg.Node, list []source) bool {
+	n := len(outputs)
+	for _, s := range list {
+		n += len(s.rel.Columns)
+	}
+	return n > maxColumns
+}

@@ -138,6 +138,14 @@ func (x *planner) tellClocks() (columns []string) {
 	return columns
 }
 
+// valued gives what an operand is compared with: a constant, a parameter or, if it stands alone, the server's time.
+func (a *asker) valued(n *pg.Node, of operand, alone bool) (with operand, v condition.Value, ok bool) {
+	if v, ok = a.value(n, of.reads(), of.typ); ok || !alone {
+		return of, v, ok
+	}
+	return a.clocked(n, of)
+}
+
 // clocked gives what an expression of the server's time is for a comparison with an operand, and the operand as it then compares; ok is false if that is not certain.
 func (a *asker) clocked(n *pg.Node, of operand) (with operand, v condition.Value, ok bool) {
 	const instant, local, date = 0, 1, 2

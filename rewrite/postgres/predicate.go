@@ -428,14 +428,11 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	open := func(op string, list ...*pg.Node) condition.Condition {
 		with, values := of, []condition.Value(nil)
 		for _, n := range list {
-			v, ok := a.value(n, of.reads(), of.typ)
-			if !ok && len(list) == 1 {
-				with, v, ok = a.clocked(n, of)
-			}
+			o, v, ok := a.valued(n, of, len(list) == 1)
 			if !ok {
 				return condition.Unknown("a comparison of something else than a column with values")
 			}
-			values = append(values, v)
+			with, values = o, append(values, v)
 		}
 		return with.open(op, values...)
 	}

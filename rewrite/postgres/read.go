@@ -43,10 +43,8 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
-	x.findClocks(append([]*pg.Node{s.WhereClause}, s.FromClause...))
-	if in, _ := existence(s); in != nil {
-		x.findClocks([]*pg.Node{in.WhereClause})
-	}
+	exists, _ := existence(s)
+	x.findClocks(append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))
 	}
@@ -325,18 +323,6 @@ func (x *judge) covered(s *pg.SelectStmt) bool {
 
 // minCovered is how many rows a table has at least for the server to prefer an index to reading it all.
 const minCovered = 500
-
-// maxColumns is below the 1664 columns that a result can have (manual, appendix K).
-const maxColumns = 1500
-
-// wide reports whether a target list may have so many columns that it has no place for more.
-func wide(outputs []*pg.Node, list []source) bool {
-	n := len(outputs)
-	for _, s := range list {
-		n += len(s.rel.Columns)
-	}
-	return n > maxColumns
-}
 
 // askGroups asks for the versions behind each row of an aggregate query; nil if the tables are too large.
 func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {

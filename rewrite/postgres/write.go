@@ -81,6 +81,7 @@ func (x *planner) deleteStmt(s *pg.DeleteStmt) {
 }
 
 func (x *planner) write(w write) {
+	x.findClocks([]*pg.Node{w.where})
 	c := x.content(w.node)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
@@ -144,9 +145,6 @@ func (x *planner) write(w write) {
 		x.opaque("its end was not found")
 		return
 	}
-	if w.op != history.OpInsert {
-		x.findClocks([]*pg.Node{w.where})
-	}
 	target = target.sure(len(w.from) == 0, []*pg.Node{w.where})
 	if x.linked = x.native && x.links(w, target, len(c.tables)+len(c.user)); x.linked {
 		x.link(w, target)
@@ -166,8 +164,7 @@ func (x *planner) write(w write) {
 	list = append(list, x.askSnapshot(w.op != history.OpInsert && !x.inWith && !(len(c.tables) == 1 && pinned(w.where, target)))...)
 	told := x.askInside(false)
 	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
-	list = append(list, cascades(x, w, target)...)
-	list = append(list, x.tellClocks()...)
+	list = append(append(list, cascades(x, w, target)...), x.tellClocks()...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "

@@ -98,7 +98,7 @@ func (a *asker) clocked(n ast.ExprNode, of operand) (operand, condition.Value) {
 }
 
 // tellClocks adds hidden columns with the server's time.
-func (s *planner) tellClocks() {
+func tellClocks(s *planner) {
 	var columns []string
 	for _, text := range s.clocks {
 		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))

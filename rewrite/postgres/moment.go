@@ -108,7 +108,7 @@ func smallInterval(s string) bool { return len(s) < 40 && small3.MatchString(s) 
 var small3 = regexp.MustCompile(`(?i)^(-?[0-9]{1,3} (seconds?|secs?|minutes?|mins?|hours?|days?|weeks?|months?|mons?|years?) ?)+$`)
 
 // findClocks notes the expressions of the server's time in some conditions, which the answer is to tell.
-func (x *planner) findClocks(list []*pg.Node) {
+func findClocks(x *planner, list []*pg.Node) {
 	if !x.native || x.plan.Cursor != nil || x.inWith || len(x.inside) > 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (x *planner) findClocks(list []*pg.Node) {
 const maxClocks = 4
 
 // tellClocks gives the hidden columns with them, which stand behind all others.
-func (x *planner) tellClocks() (columns []string) {
+func tellClocks(x *planner) (columns []string) {
 	for i, text := range x.clocks {
 		columns = append(columns, fmt.Sprintf("pg_catalog.json_build_array((%s)::pg_catalog.timestamptz, (%[1]s)::pg_catalog.timestamp, (%[1]s)::pg_catalog.date)::pg_catalog.text AS %s",
 			text, pgsyntax.Quote(fmt.Sprintf("%snow %d", x.hiddenPrefix(), i))))

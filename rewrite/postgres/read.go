@@ -44,7 +44,7 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
 	exists, _ := existence(s)
-	x.findClocks(append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
+	findClocks(x, append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))
 	}
@@ -143,7 +143,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	}
 	beside := !x.wrapped && x.besides(s)
 	if !x.wrapped && !beside {
-		add = append(add, x.tellClocks()...)
+		add = append(add, tellClocks(x)...)
 	}
 	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
 	if beside {

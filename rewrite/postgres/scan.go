@@ -510,7 +510,7 @@ func (x *planner) wrap(list []scan) bool {
 	if x.join != nil && (blank || !x.join.blank) {
 		columns = append(columns, x.join.columns(x)...)
 	}
-	for _, column := range append(columns, x.tellClocks()...) {
+	for _, column := range append(columns, tellClocks(x)...) {
 		add += ", " + column
 	}
 	x.wrapped = true

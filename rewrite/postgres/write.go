@@ -81,7 +81,7 @@ func (x *planner) deleteStmt(s *pg.DeleteStmt) {
 }
 
 func (x *planner) write(w write) {
-	x.findClocks([]*pg.Node{w.where})
+	findClocks(x, []*pg.Node{w.where})
 	c := x.content(w.node)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
@@ -164,7 +164,7 @@ func (x *planner) write(w write) {
 	list = append(list, x.askSnapshot(w.op != history.OpInsert && !x.inWith && !(len(c.tables) == 1 && pinned(w.where, target)))...)
 	told := x.askInside(false)
 	list, x.plan.Same = append(list, told...), x.plan.Same+len(told)
-	list = append(append(list, cascades(x, w, target)...), x.tellClocks()...)
+	list = append(append(list, cascades(x, w, target)...), tellClocks(x)...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "

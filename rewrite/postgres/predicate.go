@@ -73,7 +73,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		s, ask.Around = x.flat(inner), true
 	}
 	if !ask.Exists && !ask.Around {
-		if tables -= x.asksBeside(s); tables == 0 {
+		if tables -= asksBeside(x, s); tables == 0 {
 			return
 		}
 	}

@@ -48,7 +48,7 @@ func (x *planner) within(where *pg.Node, values []*pg.Node, beside bool) (tables
 
 // asksBeside notes what the subqueries of a query ask that stand beside its tables, and are certainly evaluated for each of its rows. It gives the number of the
 // tables that they name: none where one is named twice, since then the answer does not tell which read a row is of.
-func (x *planner) asksBeside(s *pg.SelectStmt) (tables int) {
+func asksBeside(x *planner, s *pg.SelectStmt) (tables int) {
 	if !refersSubquery(s) || x.groups(s) || s.Op != pg.SetOperation_SETOP_NONE || s.WithClause != nil {
 		return 0
 	}

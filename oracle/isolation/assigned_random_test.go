@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -168,10 +169,13 @@ func (d *columnToy) cyclic() bool {
 	return false
 }
 
+// columnRuns is how many random histories TestColumnsReference judges: few in `make test`, many in `make soak`.
+var columnRuns = flag.Uint64("column-runs", 3000, "random histories of statements that read and assign some columns")
+
 // TestColumnsReference: there is a finding exactly if the columns depend on each other in a cycle.
 func TestColumnsReference(t *testing.T) {
 	count := map[bool]int{}
-	for seed := range uint64(12_000) {
+	for seed := range *columnRuns {
 		d := newColumnToy(seed)
 		text := strings.Join(d.lines, "\n")
 		events := parse(t, text)

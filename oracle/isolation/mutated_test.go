@@ -57,7 +57,7 @@ func mutate(rng *rand.Rand, events []history.Event) []history.Event {
 	return out
 }
 
-var mutations = flag.Int("mutations", 6000, "mutated histories that TestMutated judges")
+var mutations = flag.Int("mutations", 2000, "mutated histories that TestMutated judges")
 
 // TestMutated: no history ends the judging, however it contradicts itself, and the edges of each cycle are those of its class.
 func TestMutated(t *testing.T) {

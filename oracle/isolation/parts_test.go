@@ -234,7 +234,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	t.Logf("%d findings; %d histories without", found, none)
-	if found < 200 || none < 100 {
+	if few := int(*sieveRuns) / 3; found < 2*few || none < few {
 		t.Errorf("%d findings; %d histories without: the histories prove little", found, none)
 	}
 }

@@ -493,7 +493,7 @@ func TestReferenceRapid(t *testing.T) {
 
 // TestForgetting: a checker that forgets finds the same as one that does not, and keeps few transactions.
 func TestForgetting(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range *sieveRuns / 8 {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		d := newToy(rng.IntN, 6, 12)
 		for range 6000 {

@@ -19,7 +19,7 @@ import (
 )
 
 // sieveRuns is how many random histories are judged with and without a sieve: few in `make test`, many in `make soak`.
-var sieveRuns = flag.Uint64("sieve-runs", 300, "random histories of each kind, with and without a sieve")
+var sieveRuns = flag.Uint64("sieve-runs", 120, "random histories of each kind, with and without a sieve")
 
 // sieved judges events with a sieve before the Checker. walks says that it looks for the cycles, alone that the Checker is given nothing but what it judges,
 // if the sieve says that it may. With both, the sieve is asked for no order.
@@ -316,7 +316,7 @@ func TestSieve(t *testing.T) {
 		n.same(t, randomOptions(rng), garnish(rng, d), 1+rng.IntN(3), fmt.Sprint("toy, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some || n.proved < 1000 || n.refuted < n.proved/2 || n.alone < 200 || n.shown < 100 {
+	if few := int(*sieveRuns) / 3; n.some < few || n.none < few || n.found < few || n.whole > n.some || n.proved < 10*few || n.refuted < n.proved/2 || n.alone < 2*few || n.shown < few {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }
@@ -361,7 +361,7 @@ func TestSieveColumns(t *testing.T) {
 		n.same(t, randomOptions(rng), events, 1+rng.IntN(2), fmt.Sprint("columns, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.some < 50 || n.found < 50 {
+	if few := int(*sieveRuns) / 6; n.some < few || n.found < few {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }
@@ -409,7 +409,7 @@ func TestSieveFleet(t *testing.T) {
 		n.same(t, opts, events, 1+rng.IntN(2), fmt.Sprint("fleet, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.some < 50 || n.found < 50 {
+	if few := int(*sieveRuns) / 6; n.some < few || n.found < few {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }
@@ -493,7 +493,7 @@ func TestSieveWalks(t *testing.T) {
 		n.same(t, opts, plain(rng, d), 1+rng.IntN(3), fmt.Sprint("stale, seed ", seed))
 	}
 	t.Logf("%+v", n)
-	if n.walked < 300 || n.cycles < 300 {
+	if few := int(*sieveRuns); n.walked < few || n.cycles < few {
 		t.Errorf("%+v: the histories prove little", n)
 	}
 }

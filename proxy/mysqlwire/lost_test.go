@@ -137,14 +137,15 @@ func TestCommandsThatJustFit(t *testing.T) {
 	root := dialRaw(t, d.As(d.Server.User), baseCaps)
 	size := rowsOf(t, root.query("SELECT @@max_allowed_packet"))[0]
 	defer root.query("SET GLOBAL max_allowed_packet = " + size)
-	root.query("SET GLOBAL max_allowed_packet = 1048576")
+	const most = 1 << 18
+	root.query(fmt.Sprint("SET GLOBAL max_allowed_packet = ", most))
 	play := func(at testserver.Database) (out []string) {
 		d.Exec(t, "DROP TABLE IF EXISTS t")
 		c := dialRaw(t, at, baseCaps)
 		c.query("CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)")
 		for _, text := range []string{"INSERT INTO t VALUES (1, '%s')", "UPDATE t SET v = '%s' WHERE id = 1", "SELECT id FROM t WHERE v <> '%s'", "SELECT id FROM t", "DELETE FROM t WHERE v <> '%s'"} {
 			for _, less := range []int{1, 100, 5000} {
-				text := strings.ReplaceAll(text, "%s", strings.Repeat("x", 1<<20-less-len(text)+1))
+				text := strings.ReplaceAll(text, "%s", strings.Repeat("x", most-less-len(text)+1))
 				out = append(out, c.query(text).String())
 				out = append(out, fmt.Sprint(c.do(mysql.COM_STMT_PREPARE, []byte(text)).packets[0][0]))
 			}

@@ -287,7 +287,7 @@ func TestNumbersBehindLongCommands(t *testing.T) {
 	d.As(d.Server.User).Exec(t, "SET GLOBAL max_allowed_packet = 128*1024*1024")
 	direct, c := dialRaw(t, d, baseCaps), dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{})), baseCaps)
 	text := strings.Repeat("x", 2<<24)
-	for _, n := range []int{1000, 1<<24 - 1 - len("\x03SELECT LENGTH('')"), 1<<24 - 1, 2 << 24} {
+	for _, n := range []int{1000, 1<<24 - 1 - len("\x03SELECT LENGTH('')"), 2 << 24} { // a frame, one that is full and an empty one, and three
 		for _, prepared := range []bool{false, true} {
 			sql := "SELECT LENGTH('" + text[:n] + "')"
 			if want, got := direct.sum(sql, prepared), c.sum(sql, prepared); got != want {

@@ -32,7 +32,7 @@ RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/shell ./trace ./trace/reco
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build release demo test test-race test-rest test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-race test-rest test-random test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/wirecheck ./cmd/wirecheck
@@ -53,13 +53,16 @@ demo:
 # time is waiting for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again.
 TEST = .ci/scratch $(GO) test -count=1 -vet=off -p 2 -parallel 4
 test: fmt vet
-	@$(MAKE) --no-print-directory -j 2 test-race test-rest
+	@$(MAKE) --no-print-directory -j 3 test-race test-rest test-random
 
 test-race:
 	$(TEST) -timeout 30m -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
 
 test-rest:
 	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
+
+# Beside the rest: behind it, a single test at a time would keep one processor busy.
+test-random:
 	$(TEST) -timeout 30m $(RANDOM) -rapid.seed=1
 
 # ENGINES as "wirecheck engines list" shows them. One that is missing fails the test and is named.
@@ -149,15 +152,17 @@ soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestPredicateRandom|TestRequestSkewRandom' ./oracle/isolation -predicate-runs 1000000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestEngines|TestLevelsInWindow' ./oracle/isolation -engine-runs 100000
-	$(GO) test -count=1 -timeout 60m -v -run 'TestSieve|TestParts' ./oracle/isolation -sieve-runs 20000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestSieve|TestParts|TestForgetting' ./oracle/isolation -sieve-runs 20000
+	$(GO) test -count=1 -timeout 60m -v -run TestColumnsReference ./oracle/isolation -column-runs 300000
+	$(GO) test -count=1 -timeout 60m -v -run TestValueFlowRandom ./live -flow-runs 60000
 	$(GO) test -count=1 -timeout 60m -v -run TestShapedPlansAreParsedPlans ./rewrite/mysql -shape-rounds 60
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
 	$(GO) test -count=1 -timeout 60m -v -run TestOneChange ./live -changes 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign ./oracle/isolation -mutations 60000
-	$(GO) test -count=1 -timeout 60m -v ./oracle/level -simulations 5000 -level-cases 100000
+	$(GO) test -count=1 -timeout 60m -v ./oracle/level -simulations 5000 -level-cases 100000 -strangers 20000
 	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac
-	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
+	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy|TestSQLiteHunt|TestRecordReplayPgbench' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestCollectPartition ./cmd/wirecheck -partition 10s
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseSmallBank ./cmd/wirecheck -smallbank-programs 5

@@ -12,7 +12,7 @@ import (
 // method of every type, and the program has 9 MB more (73 in place of 64, stripped). Templates do it, those of cobra too, if any is set.
 func TestNoMethodsByName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wirecheck")
-	if out, err := exec.Command("go", "build", "-o", path, "wirecheck/cmd/wirecheck").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "wirecheck/cmd/wirecheck").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	program, err := os.ReadFile(path)

@@ -20,7 +20,7 @@ import (
 // This file judges small histories a second time, by the definitions of the levels alone: by relations over all orders of versions, and by
 // executing the transactions in all orders. It shares nothing with the oracles and with the other tests.
 
-var strangers = flag.Int("strangers", 1500, "random histories that TestStranger judges")
+var strangers = flag.Int("strangers", 600, "random histories that TestStranger judges: few in `make test`, many in `make soak`")
 
 // A value is one write: 100 times its transaction, and its place there. 0 is the initial value, -1 one that nobody wrote.
 type sOp struct {

@@ -132,7 +132,8 @@ func TestSampleIsSound(t *testing.T) {
 		all.Go(func() {
 			for range 40 {
 				for _, step := range []string{
-					"BEGIN", "SELECT v FROM t ORDER BY k FOR UPDATE", fmt.Sprintf("UPDATE t SET v = v + 1 WHERE k = %d", 1+rnd.IntN(3)),
+					// A statement that waited reads what was committed meanwhile of the row that it waited for, and misses inserted rows: so the first reads one row.
+					"BEGIN", "SELECT v FROM t WHERE k = 1 FOR UPDATE", "SELECT v FROM t ORDER BY k FOR UPDATE", fmt.Sprintf("UPDATE t SET v = v + 1 WHERE k = %d", 1+rnd.IntN(3)),
 					fmt.Sprintf("DELETE FROM t WHERE k = %d", 2+rnd.IntN(2)), "SELECT k, v FROM t",
 					fmt.Sprintf("INSERT INTO t VALUES (%d, %d) ON CONFLICT (k) DO UPDATE SET v = t.v + 1", 2+rnd.IntN(2), rnd.IntN(9)), []string{"COMMIT", "ROLLBACK"}[rnd.IntN(2)],
 				} {

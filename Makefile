@@ -155,7 +155,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSieve|TestParts|TestForgetting' ./oracle/isolation -sieve-runs 20000
 	$(GO) test -count=1 -timeout 60m -v -run TestColumnsReference ./oracle/isolation -column-runs 300000
 	$(GO) test -count=1 -timeout 60m -v -run TestValueFlowRandom ./live -flow-runs 60000
-	$(GO) test -count=1 -timeout 60m -v -run TestShapedPlansAreParsedPlans ./rewrite/mysql -shape-rounds 60
+	$(GO) test -count=1 -timeout 60m -v -run 'TestShapedPlansAreParsedPlans|TestFormsOtherModes' ./rewrite/mysql -shape-rounds 60
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
 	$(GO) test -count=1 -timeout 60m -v -run TestOneChange ./live -changes 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000

@@ -121,7 +121,9 @@ func mutant(rnd *rand.Rand, sql string, mode mysqlsyntax.Mode) string {
 	return sql
 }
 
-var shapeRounds = flag.Int("shape-rounds", 4, "how many mutants of each form TestShapedPlansAreParsedPlans makes in each mode")
+const shapeSample = 4
+
+var shapeRounds = flag.Int("shape-rounds", shapeSample, "how many mutants of each form TestShapedPlansAreParsedPlans makes in each mode")
 
 // TestShapedPlansAreParsedPlans: whatever text the plan of a shape was made of, it is the plan that a text of that shape
 // gets by itself.

@@ -271,7 +271,11 @@ func TestRecordReplayPgbench(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, protocol := range []string{"simple", "extended", "prepared"} {
+	protocols := []string{"simple", "prepared"}
+	if *loadLength > 0 {
+		protocols = append(protocols, "extended")
+	}
+	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			p := startProduction(t)
 			kept := func(name string) string {

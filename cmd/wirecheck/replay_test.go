@@ -19,6 +19,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/postgres"
+	"wirecheck/internal/testserver"
 	"wirecheck/lab/explore"
 )
 
@@ -41,7 +42,7 @@ func startLogging(t *testing.T, other map[string]string) *production {
 	}
 	settings := map[string]string{
 		"logging_collector": "on", "log_destination": "csvlog", "log_filename": "server.log", "log_statement": "all", "log_duration": "on",
-		"log_connections": "on", "log_disconnections": "on", "log_lock_waits": "on", "deadlock_timeout": "100ms", "log_parameter_max_length": "-1",
+		"log_connections": "on", "log_disconnections": "on", "log_lock_waits": "on", "deadlock_timeout": "100ms", "log_parameter_max_length": "-1", "jit": "off",
 	}
 	maps.Copy(settings, other)
 	server, err := postgres.Start(t.Context(), engine.Options{Settings: settings})
@@ -303,7 +304,7 @@ func TestReplayReadModifyWrite(t *testing.T) {
 			continue
 		}
 		found[x.Tables[0]] = strings.Join(x.Found, ", ")
-		text, said, status := command(t, "run", x.Kept, "--engine", "postgres", "--log-level", "warn")
+		text, said, status := command(t, "run", x.Kept, "--engine", serverURL(testserver.Postgres(t)), "--log-level", "warn")
 		if status != exitFound || !strings.Contains(text, "lost update") {
 			t.Errorf("run %s does not confirm it: status %d\n%s%s\n%s", x.Kept, status, text, said, x.Spec)
 		}
@@ -410,7 +411,7 @@ Time		    Id Command	Argument
 		if !slices.Equal(x.Found, []string{"lost update"}) {
 			t.Errorf("found %v in %v, want a lost update", x.Found, x.Tables)
 		}
-		if out, said, status := command(t, "run", x.Kept, "--engine", "mariadb", "--log-level", "warn"); status != exitFound || !strings.Contains(out, "lost update") {
+		if out, said, status := command(t, "run", x.Kept, "--engine", serverURL(testserver.MariaDB(t)), "--log-level", "warn"); status != exitFound || !strings.Contains(out, "lost update") {
 			t.Errorf("run does not confirm it: status %d\n%s%s\n%s", status, out, said, x.Spec)
 		}
 	}

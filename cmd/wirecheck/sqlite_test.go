@@ -129,10 +129,14 @@ func TestSQLiteFolder(t *testing.T) {
 // TestSQLiteHunt hunts on a correct engine: nothing is found, nearly all statements are accepted, and no setup is refused.
 func TestSQLiteHunt(t *testing.T) {
 	t.Parallel()
+	cases := "25"
+	if *loadLength > 0 {
+		cases = "600"
+	}
 	for _, engine := range []string{"sqlite", "sqlite:wal"} {
 		dir := t.TempDir()
-		out, said, status := command(t, "hunt", "--engine", engine, "--oracle", "radar,tlp,norec,dqe,wss,crash", "--cases", "60", "--seed", "11", "--out", dir)
-		if status != exitClean || !strings.Contains(out, "60 cases") || !strings.Contains(out, "0 distinct of 0 findings, 0 permitted, 0 flaky") ||
+		out, said, status := command(t, "hunt", "--engine", engine, "--oracle", "radar,tlp,norec,dqe,wss,crash", "--cases", cases, "--seed", "11", "--out", dir)
+		if status != exitClean || !strings.Contains(out, cases+" cases") || !strings.Contains(out, "0 distinct of 0 findings, 0 permitted, 0 flaky") ||
 			!strings.Contains(out, " 0 setups refused, 0 crashes") {
 			t.Errorf("%s: exit status %d, said %q, printed\n%s", engine, status, said, out)
 		}

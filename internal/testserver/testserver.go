@@ -91,7 +91,7 @@ func Postgres(t testing.TB) *Server {
 	t.Helper()
 	return servers.postgres.get(t, postgres.Start, engine.Options{
 		TLS:      true,
-		Settings: map[string]string{"max_connections": "500"}, // for tests that run side by side
+		Settings: map[string]string{"max_connections": "500", "jit": "off"}, // for tests that run side by side, on tables without statistics
 		Users: []engine.User{
 			{Name: App, Password: AppPassword},
 			{Name: AppMD5, Password: AppPassword, Method: "md5"},

@@ -169,8 +169,8 @@ func (d *columnToy) cyclic() bool {
 	return false
 }
 
-// columnRuns is how many random histories TestColumnsReference judges: few in `make test`, many in `make soak`.
-var columnRuns = flag.Uint64("column-runs", 3000, "random histories of statements that read and assign some columns")
+// columnRuns is how many random histories TestColumnsReference judges: in `make test` as many as a planted fault took to be found, many in `make soak`.
+var columnRuns = flag.Uint64("column-runs", 12_000, "random histories of statements that read and assign some columns")
 
 // TestColumnsReference: there is a finding exactly if the columns depend on each other in a cycle.
 func TestColumnsReference(t *testing.T) {

@@ -99,7 +99,7 @@ func (w *wire) drop() (n int64) {
 }
 
 // memoryMiB is how much TestMemory passes in one answer: some in `make test`, a gibibyte in `make soak`.
-var memoryMiB = flag.Int("memory", 128, "MiB of rows that TestMemory passes through the proxy, at most 1024")
+var memoryMiB = flag.Int("memory", 64, "MiB of rows that TestMemory passes through the proxy, at most 1024")
 
 // TestMemory passes long answers and single messages of many megabytes through the proxy.
 func TestMemory(t *testing.T) {
@@ -132,8 +132,8 @@ func TestMemory(t *testing.T) {
 		}
 		check("long answer", 0, int64(*memoryMiB)<<20, query(fmt.Sprintf("SELECT id, repeat('x', 1048576) FROM big WHERE id <= %d", *memoryMiB)))
 		check("small rows", 0, 34<<20, query("SELECT a.id, b.id, repeat('some text', 25) FROM big a, big b WHERE b.id <= 150"))
-		check("one long row, known length", 0, 100<<20, query("SELECT id, repeat('x', 104857600) FROM big WHERE id = 1"))
-		check("one long row, spooled", 0, 100<<20, query("SELECT repeat('x', 104857600), id FROM big WHERE id = 1"))
+		check("one long row, known length", 0, 64<<20, query("SELECT id, repeat('x', 67108864) FROM big WHERE id = 1"))
+		check("one long row, spooled", 0, 64<<20, query("SELECT repeat('x', 67108864), id FROM big WHERE id = 1"))
 		check("long statement", 0, 0, func() int64 {
 			w.raw(message('Q', nil)[:1])
 			w.raw(binary.BigEndian.AppendUint32(nil, 64<<20+4+uint32(len("SELECT length('')\x00"))))

@@ -31,6 +31,7 @@ func (ev *events) abandoned() (n int) {
 func TestPanicOfRecorder(t *testing.T) {
 	srv := testserver.Postgres(t)
 	setup, all := sessions(t, "testdata/sessions.txt")
+	texts := len(all)
 	all = append(all, prepared(all)...)
 	direct := srv.Database(t).As(testserver.AppTrust)
 	direct.Exec(t, setup...)
@@ -49,7 +50,11 @@ func TestPanicOfRecorder(t *testing.T) {
 				return nil
 			}}
 			r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
-			compare(t, all, want, play(t, r.addr.String(), db.Name, all))
+			some := all
+			if kind == history.EventSession || kind == history.EventClose { // come once in a session, whatever its statements
+				some = all[:texts]
+			}
+			compare(t, some, want, play(t, r.addr.String(), db.Name, some))
 			r.stop()
 			if n := ev.abandoned(); n < 10 && kind != history.EventSession && kind != history.EventClose {
 				t.Errorf("the history says of %d sessions that they went on unobserved", n)

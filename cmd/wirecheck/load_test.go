@@ -81,7 +81,7 @@ func TestPgbenchIsQuiet(t *testing.T) {
 				env := append(pgEnv(th.target), "PGOPTIONS=-c default_transaction_isolation="+strings.ReplaceAll(level, " ", `\ `))
 				// With retries a serialization failure is not the end of a client, as in any program at that level. While one client has no
 				// processor, the others may be refused thousands of times.
-				out := tool(t, env, "pgbench", "-n", "-c", "8", "-j", "2", "-M", protocol, "--max-tries=100000", length("-t50", "-T%d"))
+				out := tool(t, env, "pgbench", "-n", "-c", "8", "-j", "2", "-M", protocol, "--max-tries=100000", length("-t25", "-T%d"))
 				if failed := count(t, out, `number of failed transactions: (\d+)`); failed > 0 {
 					t.Errorf("%d transactions failed:\n%s", failed, out)
 				}

@@ -166,22 +166,12 @@ func (g *Graph) Set(from, out, to, in uint32, k Kinds) {
 	g.In(to)[in] = arc(from, k)
 }
 
-// Keep takes out all arcs, and the nodes that keep does not want. It gives each node that stays its new number, in their order.
-func (g *Graph) Keep(keep func(node uint32) bool, number func(old, new uint32)) {
-	kept := 0
-	for i := range g.nodes {
-		if keep(uint32(i)) {
-			g.ended[kept] = g.ended[i]
-			number(uint32(i), uint32(kept))
-			kept++
-		}
-	}
-	clear(g.nodes)
-	clear(g.met) // who stays has another number
-	arcs := len(g.arcs)
-	g.nodes, g.ended, g.met, g.arcs, g.free = g.nodes[:kept], g.ended[:kept], g.met[:kept], g.arcs[:0], [32][]uint32{}
-	if cap(g.nodes) > 4*kept {
-		g.nodes, g.ended, g.met = make([]node, kept), append([]uint64(nil), g.ended...), make([]met, kept)
+// Clear takes out all nodes and arcs, and keeps room for as many as there were.
+func (g *Graph) Clear() {
+	nodes, arcs := len(g.nodes), len(g.arcs)
+	g.nodes, g.ended, g.met, g.arcs, g.free = g.nodes[:0], g.ended[:0], g.met[:0], g.arcs[:0], [32][]uint32{}
+	if cap(g.nodes) > 4*nodes {
+		g.nodes, g.ended, g.met = nil, nil, nil
 	}
 	if cap(g.arcs) > 4*arcs {
 		g.arcs = nil

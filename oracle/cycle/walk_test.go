@@ -91,7 +91,12 @@ func TestWalkAsForward(t *testing.T) {
 		}
 		if seed%5 == 0 { // as forgetting leaves it
 			gone, numbers := uint32(rng.IntN(n)), map[uint32]uint32{}
-			g.Keep(func(node uint32) bool { return node != gone }, func(old, now uint32) { numbers[old] = now })
+			g.Clear()
+			for old := range uint32(n) {
+				if old != gone {
+					numbers[old] = g.Add(uint64(old + 1))
+				}
+			}
 			for _, e := range all {
 				from, here := numbers[e.from]
 				if to, also := numbers[e.to]; here && also {

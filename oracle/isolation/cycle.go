@@ -97,6 +97,8 @@ type graph struct {
 	mark  uint32    // epoch of marks in txn and row
 	paths cycle.Graph
 	nodes []*txn // by their numbers in paths
+	// searched says that paths has all links, see node.go.
+	searched bool
 
 	commuted  bool   // there is one of edgeRows
 	fresh     *txn   // the transaction that is being made a node, see graph.link
@@ -111,6 +113,8 @@ type graph struct {
 	told         bool             // there is Options.Walks: no edge is drawn
 
 	frontier []*txn // strict: committed transactions with no committed real-time successor
+
+	spare spare // room for the next transactions'
 }
 
 // link finds what leads from one transaction to another. A transaction that just enters the graph is the end of many new
@@ -151,9 +155,10 @@ func (g *graph) draw(e edge, from, to *txn) {
 	}
 	l := g.link(from, to)
 	if l == nil {
-		l = &link{from: from, to: to}
-		l.edges = l.first[:0]
-		g.arcs(l)
+		l = g.spare.link(from, to)
+		if to.led = true; g.searched {
+			g.arcs(l)
+		}
 		from.out = append(from.out, l)
 		if from.outTo != nil {
 			from.outTo[to] = l
@@ -205,9 +210,10 @@ func (c *Checker) search(session uint64) {
 		}
 	}
 	for _, s := range sources {
-		if s.node == 0 || len(c.paths.In(s.node-1)) == 0 || len(s.out) == 0 {
+		if !s.led || len(s.out) == 0 {
 			continue
 		}
+		c.ready()
 		if c.classes(s, session, edgeData, "") {
 			continue
 		}

@@ -40,7 +40,7 @@ func (n *entry) read(i int) {
 	a, said := &t.accesses[i], t.toldBy(i)
 	v := said.was
 	if v == nil {
-		v = said.table.node(said.key, said.ver)
+		v = said.node(said.ver)
 	}
 	a.node = v
 	v.named(said.name)
@@ -70,10 +70,7 @@ func (n *entry) read(i int) {
 			t.accesses[rec.match-1].denied = true
 		}
 	}
-	if v.readers == nil {
-		v.readers = make([]reader, 0, firstReaders)
-	}
-	v.readers = append(v.readers, reader{t, int32(i)})
+	n.c.spare.read(v, reader{t, int32(i)})
 }
 
 // write enters access number i, a write.
@@ -82,7 +79,7 @@ func (n *entry) write(i int) {
 	a, said := &t.accesses[i], t.toldBy(i)
 	var p, v *version
 	if said.prev != "" {
-		p = said.table.node(said.key, said.prev)
+		p = said.node(said.prev)
 		if p.writer != t {
 			t.touched = append(t.touched, p)
 			putAt(n.c, p, said.prevO, 0)
@@ -94,7 +91,7 @@ func (n *entry) write(i int) {
 	if a.op == opDelete {
 		v = deletion(t, a.stmt, said)
 	} else {
-		v = said.table.node(said.key, said.ver)
+		v = said.node(said.ver)
 	}
 	if v == nil {
 		return
@@ -117,7 +114,7 @@ func (n *entry) write(i int) {
 		}
 		supersede(t, rec)
 		if p != nil && p.writer != t && !t.partial {
-			p.readers = append(p.readers, reader{t, int32(i)})
+			n.c.spare.read(p, reader{t, int32(i)})
 		}
 	} else if !st.failed {
 		rec.plain = 0

@@ -1,7 +1,6 @@
 package isolation
 
 import (
-	"math/bits"
 	"slices"
 
 	"wirecheck/history"
@@ -95,7 +94,10 @@ func (c *Checker) sweep() {
 		}
 	}
 	c.forget(drop)
-	c.renumber()
+	c.unready()
+	for _, t := range keep {
+		t.dropGone(&c.spare)
+	}
 	c.ended, c.settled = keep, settled
 	c.weight, c.endedSize = weigh(keep)
 	c.unsettled, _ = weigh(keep[settled:])
@@ -103,13 +105,15 @@ func (c *Checker) sweep() {
 }
 
 // dropGone takes out links to forgotten transactions.
-func (t *txn) dropGone() {
-	for _, l := range t.out {
-		if l.to.gone {
-			delete(t.outTo, l.to)
+func (t *txn) dropGone(s *spare) {
+	t.out = slices.DeleteFunc(t.out, func(l *link) bool {
+		if !l.to.gone {
+			return false
 		}
-	}
-	t.out = slices.DeleteFunc(t.out, func(l *link) bool { return l.to.gone })
+		delete(t.outTo, l.to)
+		s.unlink(l)
+		return true
+	})
 }
 
 // forget drops transactions and what only they needed.
@@ -150,6 +154,7 @@ func (c *Checker) forget(drop []*txn) {
 		for _, v := range t.touched {
 			c.releaseOnce(v)
 		}
+		c.spare.forgotten(t)
 		*t = txn{id: t.id, gone: true, session: t.session}
 	}
 }
@@ -168,13 +173,12 @@ func (c *Checker) release(v *version) {
 	if v.writer != nil && v.writer.gone {
 		if v.is == live && v.order > history.OrderInitial && v.row != nil {
 			c.places.put(v.hash(), v.order)
-			if at := v.row.hash(); c.gone.at(at) < v.order {
-				c.gone.put(at, v.order)
-			}
+			v.row.gone = max(v.row.goneAt(c), v.order)
 		}
 		if v.is == dead {
 			c.gone.put(v.hash(), 1)
 		}
+		c.forgot = true
 		v.writer = nil
 		if v.is == live {
 			v.is = forgotten
@@ -203,8 +207,9 @@ func (c *Checker) dropIdle(v *version) {
 		v.prev.next = nil
 	}
 	v.prev, v.next = nil, nil
-	if v.row != nil {
-		v.row.remove(v)
+	c.spare.unread(v)
+	if r := v.row; r != nil && r.remove(v) && r.gone != 0 {
+		c.gone.put(r.hash(), r.gone)
 	}
 	if v.table.byID != nil && v.table.byID[v.id] == v {
 		delete(v.table.byID, v.id)
@@ -224,56 +229,33 @@ func (c *Checker) dropIdle(v *version) {
 func replaced(c *Checker, v *version) {
 	if v.row == nil {
 		c.gone.put(v.hash(), 1)
+		c.forgot = true
 	}
-}
-
-// places remembers numbers by 128-bit hashes, in two generations: when the young one is full it becomes the old one, and what is asked
-// for in the old one moves to the young one.
-type places struct {
-	limit   int
-	young   map[hash]uint64
-	old     map[hash]uint64
-	evicted bool // something is not remembered any more
-}
-
-func (p *places) put(h hash, n uint64) {
-	if p.young == nil || len(p.young) >= p.limit {
-		p.evicted = p.evicted || p.old != nil
-		p.old, p.young = p.young, map[hash]uint64{}
-	}
-	p.young[h] = n
-}
-
-// at is what is remembered; 0 if nothing is.
-func (p *places) at(h hash) uint64 {
-	if p.young == nil {
-		return 0
-	}
-	if n := p.young[h]; n != 0 {
-		return n
-	}
-	n := p.old[h]
-	if n != 0 {
-		p.put(h, n)
-	}
-	return n
 }
 
 // older counts v, whose writer is not known, if a transaction that is forgotten wrote a later version of the row, or wrote v itself and was
 // rolled back: what follows from that is not found.
 func older(c *Checker, v *version) {
-	if v.writer != nil || c.opts.Keep < 0 || c.gone.young == nil {
+	if v.writer != nil || c.opts.Keep < 0 || !c.forgot {
 		return
 	}
 	stale := c.gone.at(v.hash()) != 0
 	if !stale && v.row != nil {
-		last := c.gone.at(v.row.hash())
+		last := v.row.goneAt(c)
 		stale = v.order > 0 && v.order < last || v.order == 0 && v.asOf > 0 && v.asOf <= last
 	}
 	if stale {
 		c.coverage.Stale++
 	}
 	c.unsure = c.unsure || !stale && c.gone.evicted
+}
+
+// goneAt is the last place of a forgotten version of the row; 0: none is known.
+func (r *row) goneAt(c *Checker) uint64 {
+	if !r.goneAsked {
+		r.gone, r.goneAsked = c.gone.at(r.hash()), true
+	}
+	return r.gone
 }
 
 // Complete reports whether forgetting has changed nothing in what was found: a checker that keeps everything (Options.Keep) finds the same.
@@ -299,25 +281,4 @@ func (r *row) named() hash {
 		}
 	}
 	return r.sum
-}
-
-// hash is FNV-1a with 128 bits over some strings.
-type hash [2]uint64
-
-var start = hash{0x6c62272e07bb0142, 0x62b821756295c58d}
-
-// add gives the hash of one string more.
-func (h hash) add(s string) hash {
-	hi, lo := h[0], h[1]
-	for i := 0; i <= len(s); i++ {
-		c := byte(0xff) // ends the string; not a byte of UTF-8
-		if i < len(s) {
-			c = s[i]
-		}
-		const primeLo = 0x13b // the prime is 2^88 + 0x13b
-		lo ^= uint64(c)
-		carry, l := bits.Mul64(lo, primeLo)
-		hi, lo = carry+lo<<24+hi*primeLo, l
-	}
-	return hash{hi, lo}
 }

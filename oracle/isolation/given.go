@@ -22,6 +22,10 @@ type selection struct {
 	all     bool     // it gives all columns
 	columns []string // that it gives
 	named   []string // all names in it, sorted; nil: it may read columns that it does not name
+
+	lastOf    *table // which it is known to be of
+	lastAsked *uses  // and whether it reads what these assign
+	lastReads bool
 }
 
 // limited reports whether it is known which columns a read can have read.
@@ -32,7 +36,17 @@ func limited(c *Checker, r reader) bool {
 
 // concerned reports whether a read may have read a column that a writer assigned.
 func concerned(c *Checker, r reader, his *uses) bool {
-	return his == nil || !limited(c, r) || selectedBy(c, r.t, r.access()).reads(his)
+	if his == nil {
+		return true
+	}
+	s := selectedBy(c, r.t, r.access())
+	if s == nil || s.named == nil {
+		return true
+	}
+	if s.lastAsked != his {
+		s.lastAsked, s.lastReads = his, s.reads(his)
+	}
+	return s.lastReads
 }
 
 // gave reports whether read a of t certainly gave the client a column that other writes assign: it is a plain SELECT of one table, and no view.
@@ -44,12 +58,20 @@ func gave(c *Checker, t *txn, a *access, assigned []string) bool {
 // selectedBy is what the SELECT of a read gives of the table; nil: it is not known, perhaps since it is of a view.
 func selectedBy(c *Checker, t *txn, a *access) *selection {
 	st := &t.stmts[a.stmt]
-	if st.verb != "select" || len(st.sql) >= maxText {
+	if !st.selectionKnown {
+		if st.selectionKnown = true; st.verb == "select" && len(st.sql) < maxText {
+			st.selection = c.texts.selects.of(st.sql, lex.Of(t.product().Dialect), selectionOf)
+		}
+	}
+	s := st.selection
+	if s == nil || a.node == nil {
 		return nil
 	}
-	s := c.texts.selects.of(st.sql, lex.Of(t.product().Dialect), selectionOf)
-	if s == nil || a.node == nil || !s.of(a.node.table.name) {
-		return nil
+	if s.lastOf != a.node.table {
+		if !s.of(a.node.table.name) {
+			return nil
+		}
+		s.lastOf = a.node.table
 	}
 	return s
 }

@@ -146,7 +146,7 @@ func (t *txn) readByUpdate(i int) *version {
 	if t.partial || a.op != opUpdate || said.prev == "" || !t.stmts[a.stmt].current {
 		return nil
 	}
-	if p := said.table.node(said.key, said.prev); p.writer != t {
+	if p := said.node(said.prev); p.writer != t {
 		return p
 	}
 	return nil
@@ -274,7 +274,7 @@ func (c *Checker) installAborted(t *txn) {
 		if !a.op.writes() || a.op == opDelete {
 			continue
 		}
-		v := said.table.node(said.key, said.ver)
+		v := said.node(said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer != nil || v.is == forgotten {
 			if v.writer != t {
@@ -303,7 +303,7 @@ func (c *Checker) installLimbo(t *txn) {
 			continue
 		}
 		said := t.toldBy(i)
-		v := said.table.node(said.key, said.ver)
+		v := said.node(said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer == nil && v.is == unknownWriter {
 			v.writer = t

@@ -146,7 +146,8 @@ type Checker struct {
 	unsettled int    // the weight of those of ended that are not settled
 	sweepAt   int    // weight at which to sweep next
 	places    places
-	gone      places // of rows: the last place of a forgotten version; of versions without place, and of dead ones: that they were forgotten
+	gone      places // of rows without versions: the last place of a forgotten one; of versions without place, and of dead ones: that they were forgotten
+	forgot    bool   // versions were forgotten
 	unsure    bool   // places or gone did not remember what was asked for, see Complete
 
 	graph
@@ -162,7 +163,6 @@ type Checker struct {
 	conditions  lost // those whose predicate reads were not evaluated in full; nil in the same way
 	texts       texts
 	walked      map[uint64]*txn // those that Options.Walks may name; nil without it
-	spare       spare           // room for the next transactions'
 	recs        []record        // room for register's
 	last        *table          // the table of the last access
 	recent      *session        // the one that was asked for last
@@ -306,6 +306,10 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 	}
 	t := c.spare.txn()
 	*t = txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From, stmts: t.stmts, passed: c.opts.Only != nil && !c.opts.Only(e.Txn)}
+	if !t.passed && t.stmts == nil {
+		r := c.spare.room()
+		t.stmts, t.accesses, t.writes, t.touched, t.tokens, t.out = r.stmts, r.accesses, r.writes, r.touched, r.tokens, r.out
+	}
 	t.grow(c, txnBytes)
 	if c.opts.Level != "" {
 		t.level = c.opts.Level
@@ -415,9 +419,9 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses && !t.tooLarge(c) {
 		if t.told == nil {
 			t.told = take(&c.spare.told)
-			if t.accesses == nil {
-				t.accesses = take(&c.spare.accesses)
-			}
+		}
+		if len(t.accesses) == 0 && n > cap(t.accesses) {
+			t.accesses = take(&c.spare.accesses)
 		}
 		t.accesses, t.told = slices.Grow(t.accesses, n), slices.Grow(t.told, n)
 	}

@@ -1,5 +1,8 @@
 package isolation
 
+// Searches need the arcs of all links. In most histories nearly all edges lead to the transaction that ends, and nothing is searched between two sweeps.
+// So the arcs are made when the first search needs them.
+
 // number gives t its node.
 func (g *graph) number(t *txn) uint32 {
 	if t.node == 0 {
@@ -16,22 +19,30 @@ func (g *graph) arcs(l *link) {
 
 // add adds a kind to a link.
 func (g *graph) add(l *link, kind kinds) {
-	l.kinds |= kind
-	g.paths.Set(l.from.node-1, l.outAt, l.to.node-1, l.inAt, l.kinds)
+	if l.kinds |= kind; g.searched {
+		g.paths.Set(l.from.node-1, l.outAt, l.to.node-1, l.inAt, l.kinds)
+	}
 }
 
-// renumber takes out the nodes of transactions that are forgotten, and the arcs from and to them.
-func (g *graph) renumber() {
-	kept := make([]*txn, 0, len(g.nodes))
-	g.paths.Keep(func(n uint32) bool { return !g.nodes[n].gone }, func(old, now uint32) {
-		t := g.nodes[old]
-		t.node, kept = now+1, append(kept, t)
-	})
-	g.nodes = kept
-	for _, t := range g.nodes {
-		t.dropGone()
+// ready makes the arcs of all links, if they are not there.
+func (c *Checker) ready() {
+	if c.searched {
+		return
+	}
+	c.searched = true
+	for _, t := range c.ended {
 		for _, l := range t.out {
-			g.arcs(l)
+			c.arcs(l)
 		}
 	}
+}
+
+// unready takes out all nodes and arcs.
+func (g *graph) unready() {
+	for _, t := range g.nodes {
+		t.node = 0
+	}
+	clear(g.nodes)
+	g.nodes, g.searched = g.nodes[:0], false
+	g.paths.Clear()
 }

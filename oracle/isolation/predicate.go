@@ -249,9 +249,12 @@ func (p *predicate) mustFind(ch *change) condition.Truth {
 // grantOld is how many comparisons of conditions with old changes there are at most.
 const grantOld = 1 << 24
 
+// fewChanges is up to how many rows a transaction changed that no map finds them.
+const fewChanges = 8
+
 // changes gives what t made of each row, by its accesses from number first on.
 func (t *txn) changes(first int) (list []*change) {
-	rows := map[any]*change{} // by row, or by version where the row has no key
+	var rows map[any]*change // of many, and where rows have no keys: by row, or by version
 	for i := first; i < len(t.accesses); i++ {
 		a := &t.accesses[i]
 		v := a.node
@@ -260,11 +263,23 @@ func (t *txn) changes(first int) (list []*change) {
 		}
 		said := t.toldBy(i)
 		var p *version
-		if said.prev != "" {
-			p = said.table.node(said.key, said.prev)
+		if q := v.prev; q != nil && q.id == said.prev && q.row != nil && q.row == v.row {
+			p = q
+		} else if said.prev != "" {
+			p = said.node(said.prev)
 		}
 		var ch *change
+		if rows == nil && (v.row == nil || len(list) == fewChanges) {
+			rows = map[any]*change{}
+			for _, ch := range list {
+				rows[ch.v.row] = ch
+			}
+		}
 		switch {
+		case rows == nil:
+			if k := slices.IndexFunc(list, func(ch *change) bool { return ch.v.row == v.row }); k >= 0 {
+				ch = list[k]
+			}
 		case v.row != nil:
 			ch = rows[v.row]
 		case p != nil && p.writer == t:
@@ -278,6 +293,9 @@ func (t *txn) changes(first int) (list []*change) {
 		if a.op != opDelete {
 			ch.now = read(said.became)
 			v.image = ch.now
+		}
+		if rows == nil {
+			continue
 		}
 		if v.row != nil {
 			rows[v.row] = ch

@@ -37,6 +37,9 @@ type row struct {
 	byID    map[string]*version
 	first   [1]*version // room for ordered: most rows have one version
 	sum     hash        // see named; zero until it is asked for
+	gone    uint64      // see goneAt
+	// goneAsked says that gone counts: Checker.gone has it of rows without versions.
+	goneAsked bool
 
 	mark uint32 // epoch and index of the scratch record while a transaction is installed
 	rec  int32
@@ -116,10 +119,23 @@ func (tb *table) node(key, id string) *version {
 		}
 		return v
 	}
-	r := tb.row(key)
+	return tb.row(key).node(id)
+}
+
+// node finds or makes a version of the row or rows that an access names.
+func (s *told) node(id string) *version {
+	if s.row != nil {
+		return s.row.node(id)
+	}
+	return s.table.node(s.key, id)
+}
+
+// node finds or makes a version of the row.
+func (r *row) node(id string) *version {
 	if v := r.find(id); v != nil {
 		return v
 	}
+	tb := r.table
 	v := (*version)(nil)
 	if tb.byID != nil {
 		if u := tb.byID[id]; u != nil && u.row == nil {
@@ -224,7 +240,7 @@ func deletion(t *txn, stmt int32, a *told) *version {
 	if a.key == "" && a.prev == "" {
 		return nil // neither a row nor a link
 	}
-	v := a.table.node(a.key, id)
+	v := a.node(id)
 	v.del = true
 	return v
 }
@@ -280,15 +296,16 @@ func insertAt(list []*version, v *version, after func(*version) bool) []*version
 	return list
 }
 
-// remove takes v out; empty rows leave their table.
-func (r *row) remove(v *version) {
+// remove takes v out; empty rows leave their table, and it reports that.
+func (r *row) remove(v *version) (empty bool) {
 	r.unplace(v)
 	if r.byID != nil {
 		delete(r.byID, v.id)
 	}
-	if len(r.ordered)+len(r.floats) == 0 {
+	if empty = len(r.ordered)+len(r.floats) == 0; empty {
 		r.table.drop(r)
 	}
+	return empty
 }
 
 // unplace takes v out of its list.
@@ -301,7 +318,7 @@ func (r *row) unplace(v *version) {
 		if (*list)[i] != v {
 			continue
 		}
-		if i == 0 {
+		if i == 0 && len(*list) > mapFrom {
 			(*list)[0] = nil
 			*list = (*list)[1:]
 			return

@@ -70,7 +70,8 @@ type txn struct {
 	// node of the graph
 	out     []*link
 	outTo   map[*txn]*link // built when out grows long
-	node    uint32         // one more than its number in graph.nodes; 0: it has no links
+	led     bool           // links lead to it, or did before the last sweep
+	node    uint32         // one more than its number in graph.nodes; 0: it has none
 	rt      []*txn         // strict: real-time predecessors, found at its begin
 	touched []*version     // versions that hold this transaction as writer or reader, but for those of its reads
 	sets    []string       // keys of Checker.reported in which it takes part
@@ -92,11 +93,15 @@ type stmt struct {
 	tags     []string
 	current  bool // CurrentRead
 	failed   bool // the server refused it, or it was undone by ROLLBACK TO SAVEPOINT
-	coverage history.Coverage
-	columns  *columns // of an UPDATE, where requests are known
 	// duplicate: the server refused it since a row with its key is there already.
 	duplicate bool
-	shown     *shown // nil: nothing
+	coverage  history.Coverage
+	columns   *columns // of an UPDATE, where requests are known
+	shown     *shown   // nil: nothing
+	// What its text says, see texts.of and selectedBy, once that was asked for.
+	uses                      *uses
+	selection                 *selection
+	usesKnown, selectionKnown bool
 }
 
 // access is one history.Access of a kept transaction. Most of the memory of a Checker is accesses, so what they said is

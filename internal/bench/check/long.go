@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wirecheck/history"
+	"wirecheck/internal/garbage"
 	"wirecheck/oracle/isolation"
 )
 
@@ -50,19 +51,22 @@ func long() error {
 		longTxns, longLength, share(0.5), share(0.99), share(0.999), share(0.9999), share(1), len(took), c.Kept())
 	c = nil
 	runtime.GC()
+	defer garbage.Tune()() // as a proxy has it
 	whole := pieces{c: isolation.New(isolation.Options{})}
 	if err := errors.Join(play(longTxns, longTotal, whole.add), whole.flush()); err != nil {
 		return err
 	}
 	fmt.Printf("all processor time of these events, on one core: %.0f statements/s, %.0f transactions/s, %.0f events/s\n", whole.per(whole.statements), whole.per(whole.txns), whole.per(len(took)))
-	return short()
+	return short(shortParts)
 }
 
 // short judges transactions none of which stays open, on one core, and prints after each part of them how fast that went and what is in memory.
-func short() error {
+func short(parts int) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer garbage.Tune()() // as a proxy has it
 	p := pieces{c: isolation.New(isolation.Options{})}
 	fmt.Printf("no long transactions:")
-	err := play(0, shortParts*longTotal, func(e history.Event) error {
+	err := play(0, parts*longTotal, func(e history.Event) error {
 		err := p.add(e)
 		if len(p.events) == 0 && p.txns >= longTotal {
 			var m runtime.MemStats
@@ -162,7 +166,8 @@ type pieces struct {
 	took             time.Duration
 }
 
-const pieceEvents = 1 << 14
+// pieceEvents is few, so that the events are in the cache, as those are that a proxy has just made.
+const pieceEvents = 1 << 8
 
 func (p *pieces) add(e history.Event) error {
 	if p.events = append(p.events, e); len(p.events) < pieceEvents {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,6 +37,8 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often each form is measured")
 	base := flag.String("base", "", "another wirecheck, whose check is measured in turn with that of -wirecheck")
 	slow := flag.Bool("long", false, "measure single events beside long transactions only")
+	quick := flag.Int("short", 0, "measure the live checker without long transactions only, in so many parts of 200,000 transactions")
+	profile := flag.String("profile", "", "with -short: write a profile of the processor time to this file")
 	read := flag.String("read", "", "read this history and judge nothing (used by the program itself)")
 	flag.Parse()
 	err := error(nil)
@@ -44,6 +47,8 @@ func main() {
 		err = check(*judge)
 	case *slow:
 		err = long()
+	case *quick > 0:
+		err = profiled(*profile, func() error { return short(*quick) })
 	case *write != "":
 		err = writeForm(*write, *n, *binary, *stale)
 	case *read != "":
@@ -55,6 +60,23 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
+}
+
+// profiled calls do, and writes a profile of it to a file, if one is named.
+func profiled(path string, do func() error) error {
+	if path == "" {
+		return do()
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return do()
 }
 
 func bench(n int, dir string, only bool, forms func(self, tmp string) error) error {

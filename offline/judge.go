@@ -262,7 +262,7 @@ func judgeSuspects(j *Judgement, inputs []Input, opts isolation.Options, ordered
 			return err
 		}
 		if r.Walks != nil {
-			isolation.Draw(c, all, r.Walks.Transactions(), r.Walks.Dependencies())
+			isolation.Draw(c, all, !ordered && r.Walks.Onward(), r.Walks.Transactions(), r.Walks.Dependencies())
 			r.Walks = nil // what it takes in memory is not needed any more
 		}
 	}

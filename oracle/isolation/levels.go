@@ -91,8 +91,8 @@ func (g *graph) tell(e *edge, from, to *txn) {
 }
 
 // Draw tells the levels the committed transactions, in the order of their ends, and the dependencies that another one drew (Options.Walks). all is a Checker
-// that has counted all of them.
-func Draw(c, all *Checker, txns iter.Seq[cycle.Txn], edges iter.Seq[cycle.Dependency]) {
+// that has counted all of them. onward says that its ww make no cycle: then it tells no dependencies where nothing but such a cycle may break a level.
+func Draw(c, all *Checker, onward bool, txns iter.Seq[cycle.Txn], edges iter.Seq[cycle.Dependency]) {
 	if c.levels == nil {
 		return
 	}
@@ -103,6 +103,9 @@ func Draw(c, all *Checker, txns iter.Seq[cycle.Txn], edges iter.Seq[cycle.Depend
 			c.levels.AddTxn(level.Txn{ID: t.ID, Session: t.Session, From: t.From, To: t.To, Writes: is.wrote, Own: is.own})
 		}
 		n++
+	}
+	if onward && c.levels.Open()&^level.WW == 0 {
+		return
 	}
 	for e := range edges {
 		kind := level.RW

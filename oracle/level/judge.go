@@ -94,7 +94,7 @@ func (g *Graph) Decide(l *Level) Verdict {
 // verdict judges a level. c is the component with the cycles of its kinds; nil: it was not looked for yet.
 func (g *Graph) verdict(l *Level, c *component) (Verdict, *component) {
 	v := Verdict{Level: l.Name, State: Satisfied}
-	if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
+	if k := g.breaks(l); k >= 0 {
 		a, _ := anomaly.Of(g.facts[k].Class, "")
 		v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
 		return v, c

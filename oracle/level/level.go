@@ -144,6 +144,24 @@ func (g *Graph) Cut(m Mark) {
 // AddFact adds a fact.
 func (g *Graph) AddFact(f Fact) { g.facts = append(g.facts, f) }
 
+// Open are the kinds of dependencies that decide which levels the history satisfies, as far as no fact has broken them.
+func (g *Graph) Open() (k Kind) {
+	if len(g.Own()) > 1 {
+		return data // Mixed
+	}
+	for i := range Levels {
+		if l := &Levels[i]; g.breaks(l) < 0 {
+			k |= l.kinds
+		}
+	}
+	return k
+}
+
+// breaks is the number of the first fact that breaks a level; -1: none does.
+func (g *Graph) breaks(l *Level) int {
+	return slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) })
+}
+
 // Level is an isolation level of the literature.
 type Level struct {
 	Name    string

@@ -550,3 +550,27 @@ func TestParse(t *testing.T) {
 		t.Error("chaos is a level")
 	}
 }
+
+// TestOpen: a fact that breaks all levels that ask for other dependencies than ww leaves ww alone; one that breaks stronger levels leaves more, and so do
+// transactions at different levels.
+func TestOpen(t *testing.T) {
+	for _, test := range []struct {
+		class anomaly.Class
+		own   []Own
+		want  Kind
+	}{
+		{anomaly.G1b, []Own{OwnPL3}, WW},
+		{anomaly.G1b, []Own{OwnPL3, OwnPL1}, WW | WR | RW},
+		{anomaly.Internal, []Own{OwnPL3}, WW | WR | RW},
+		{anomaly.DuplicateElements, []Own{OwnPL3}, 0},
+	} {
+		g := NewGraph()
+		for i, o := range test.own {
+			g.AddTxn(Txn{ID: uint64(i + 1), Session: 1, Own: o})
+		}
+		g.AddFact(Fact{Class: test.class, Txns: []uint64{1}})
+		if got := g.Open(); got != test.want {
+			t.Errorf("%s at %v: %d is open, want %d", test.class, test.own, got, test.want)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type exact struct {
 	drawn drafts
 	out   []uint32 // of each transaction: how many edges leave it
 	into  []uint32 // and how many lead to it
+	back  bool     // a ww leads from a transaction to one that ended before it
 	why   string   // not empty: the history is not plain
 	rough bool     // accesses do not tell the places of all versions
 
@@ -423,6 +424,7 @@ func (x *exact) edge(i int, kind cycle.Kinds, a, b, old, new int, over bool) {
 	default:
 		return // it was drawn when the later one of the two ended
 	}
+	x.back = x.back || e.leaves && kind == cycle.WW
 	x.out[from.txn]++
 	x.into[to.txn]++
 	if !x.drawn.add(at.txn, &e) {

@@ -12,6 +12,7 @@ type Walks struct {
 	drawn drafts
 	by    map[uint64][]cycle.Walk
 	far   int
+	back  bool // see Onward
 	in    ids
 	nodes *ids // of which the edges are drawn
 }
@@ -80,7 +81,7 @@ func (x *exact) walks() *Walks {
 			}
 		}
 	}
-	w.far = g.Far
+	w.far, w.back = g.Far, x.back
 	return w
 }
 
@@ -130,6 +131,9 @@ func (w *Walks) Of(txn uint64) []cycle.Walk { return w.by[txn] }
 
 // Far counts the searches that ended at their limit and had found nothing till then.
 func (w *Walks) Far() int { return w.far }
+
+// Onward reports whether each ww leads to a transaction that ended later, so that they make no cycle.
+func (w *Walks) Onward() bool { return !w.back }
 
 // Has reports whether a transaction is part of what is reported, or tells what is said of it: these are the ones that a Checker has to be given.
 func (w *Walks) Has(txn uint64) bool { return w.in.has(txn) }

@@ -213,7 +213,7 @@ func (c *Checker) search(session uint64) {
 		if !s.led || len(s.out) == 0 {
 			continue
 		}
-		c.ready()
+		ready(c)
 		if c.classes(s, session, edgeData, "") {
 			continue
 		}

@@ -25,7 +25,7 @@ func (g *graph) add(l *link, kind kinds) {
 }
 
 // ready makes the arcs of all links, if they are not there.
-func (c *Checker) ready() {
+func ready(c *Checker) {
 	if c.searched {
 		return
 	}

@@ -17,7 +17,10 @@ import (
 	"wirecheck/oracle/level"
 )
 
-var mutatedFiles = flag.Int("mutated-files", 200, "damaged histories that TestMutated judges in two ways")
+var (
+	mutatedFiles = flag.Int("mutated-files", 200, "damaged histories that TestMutated judges in two ways")
+	mutatedFrom  = flag.Uint64("mutated-from", 0, "seed of the first of them")
+)
 
 // randomEvents are those of a few sessions, each of which reads and writes some rows, sometimes as they were before.
 func randomEvents(rng *rand.Rand) (out []history.Event) {
@@ -145,7 +148,11 @@ func written(t *testing.T, events []history.Event, form string) []byte {
 // the sieve finds the other one finds, too. That one may find more where a transaction read what was rolled back later, or ended before its time.
 func TestMutated(t *testing.T) {
 	read, found, satisfied, proved := 0, 0, 0, 0
-	for seed := range uint64(*mutatedFiles) {
+	seeds := []uint64{9996} // an edge that a late writer draws led to the report of an older cycle
+	for i := range uint64(*mutatedFiles) {
+		seeds = append(seeds, *mutatedFrom+i)
+	}
+	for _, seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		events := randomEvents(rng)
 		for _, form := range []string{"lines", "binary"} {
@@ -186,7 +193,7 @@ func TestMutated(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d judgements, %d findings; of %d satisfied levels %d are proved", read, 4**mutatedFiles, found, satisfied, proved)
+	t.Logf("%d of %d judgements, %d findings; of %d satisfied levels %d are proved", read, 4*len(seeds), found, satisfied, proved)
 	if read < *mutatedFiles || found < *mutatedFiles || proved == 0 {
 		t.Error("the test has lost its force")
 	}

@@ -237,9 +237,17 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) (so
 	}
 	list, some := c.paths.Through(s.node-1, mask, begun)
 	for _, f := range list {
-		c.report(c.steps(f.Hops), f.Class, suffix, mask, session)
+		if p := c.steps(f.Hops); s == c.hand || c.completed(p) {
+			c.report(p, f.Class, suffix, mask, session)
+		}
 	}
 	return some
+}
+
+// completed reports whether a cycle goes through an edge that the event at hand made. An older one was searched for when it was completed: if it were
+// reported because an edge leads from it to somewhere else, what is found would depend on transactions that are in no cycle.
+func (g *graph) completed(p []step) bool {
+	return slices.ContainsFunc(p, func(s step) bool { return slices.Contains(g.edges, newEdge{s.l.from, s.l.to}) })
 }
 
 // step is one hop of a cycle: from t by a link, over an rw edge or over one of the others.

@@ -119,6 +119,7 @@ const (
 	twoOwners  = "a token of two transactions"
 	beganTwice = "a session or transaction that began twice"
 	endUnbegun = "an end of a transaction that was not open"
+	endBefore  = "an end of a transaction before its begin"
 )
 
 func (v *Coverage) contradiction(what string) {

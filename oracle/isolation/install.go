@@ -31,7 +31,7 @@ func (c *Checker) install(t *txn) {
 	from := t.installed
 	t.state, t.installed = stateCommitted, len(t.accesses)
 	if c.levels != nil && !c.told {
-		c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to, Own: own(t)})
+		c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.over(), Own: own(t)})
 	}
 	revealed, limbo, checks := c.register(t, from)
 	if c.levels != nil && len(t.writes) > 0 {

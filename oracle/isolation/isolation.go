@@ -455,7 +455,9 @@ func leftOut(c *Checker, a *history.Access) bool {
 }
 
 func (c *Checker) endTxn(t *txn, e *history.Event) {
-	t.to, t.endedAt = e.To, e.At
+	if t.to, t.endedAt = e.To, e.At; t.to != 0 && t.to < t.from {
+		c.coverage.contradiction(endBefore)
+	}
 	t.sent, t.answered = max(t.from, e.Sent), e.Outcome == history.OutcomeCommitted
 	c.addTokens(t, e.Tokens)
 	out := e.Outcome

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wirecheck/history"
+	"wirecheck/oracle/level"
 )
 
 // TestUnsure: whatever of the coverage may hide a dependency is a reason not to be sure of a level.
@@ -78,6 +79,47 @@ func TestMissedRow(t *testing.T) {
 		}
 		if got := Unsure(c); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestLostEnd: of a transaction whose end was lost, whose outcome is not known, or that ended before it began, nobody knows what it was over before. So a read
+// of what it replaced is not stale for certain.
+func TestLostEnd(t *testing.T) {
+	const writes = "s1 session postgres\ns1 t1 begin serializable\nt1 w x 0>1\n"
+	const reads = "s3 session postgres\ns3 t3 begin serializable\nt3 r x@1\ns4 session postgres\ns4 t4 begin serializable\nt4 r x@0\nt4 commit\nt3 commit\n"
+	for _, test := range []struct {
+		name, end string
+		to        uint64 // of the end; 0: as it is
+		stale     bool
+		contrary  int
+	}{
+		{"told", "t1 commit\n", 0, true, 0},
+		{"lost", "s1 t2 begin serializable\n", 0, false, 0},
+		{"unknown", "t1 unknown\n", 0, false, 0},
+		{"before its begin", "t1 commit\n", 2, false, 1},
+	} {
+		events, err := history.ParseText(strings.NewReader(writes + test.end + reads))
+		if err != nil {
+			t.Fatal(test.name, err)
+		}
+		c := New(Options{Levels: true, Strict: true})
+		var stale bool
+		for i := range events {
+			e := &events[i]
+			if e.Kind == history.EventEnd && e.Txn == 1 && test.to != 0 {
+				e.To = test.to
+			}
+			for _, f := range c.Add(e) {
+				stale = stale || f.Class == "G-single-realtime"
+			}
+		}
+		vs := Levels(c).Judge()
+		if broken := vs[len(vs)-1].State == level.Broken; broken != test.stale || stale != test.stale {
+			t.Errorf("%s: strict serializable %v, a finding %v, want %v", test.name, vs[len(vs)-1], stale, test.stale)
+		}
+		if got := c.Coverage().Contradictions[endBefore]; got != test.contrary {
+			t.Errorf("%s: %d contradictions, want %d", test.name, got, test.contrary)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package isolation
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // orderEdges draws session-order and real-time edges (Options.Strict).
 func (g *graph) orderEdges(t *txn) {
@@ -25,7 +28,16 @@ func (g *graph) realTimeBegin(t *txn) {
 }
 
 // overBefore reports whether one transaction was over before another one began.
-func overBefore(f, t *txn) bool { return f.to < t.from && sameClock(f, t) }
+func overBefore(f, t *txn) bool { return f.over() < t.from && sameClock(f, t) }
+
+// over is the tick by which t was over; the last one there is where nobody knows: its end was lost, its outcome is unknown, so that it may have committed later,
+// or the history has its end before its begin.
+func (t *txn) over() uint64 {
+	if !t.answered || t.to < t.from {
+		return math.MaxUint64
+	}
+	return t.to
+}
 
 // sameClock reports whether the ticks of two transactions can be compared.
 func sameClock(t, u *txn) bool { return t.session.recorder == u.session.recorder }

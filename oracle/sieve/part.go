@@ -237,7 +237,7 @@ func (p *Part) ending(n uint32) Ended {
 	t, m := &p.s.txns, &p.more[n]
 	m.listed = false
 	return Ended{
-		ID: p.id(n), Session: t.sessionIDs[t.session[n]], From: t.from[n], To: max(t.from[n], t.to[n]), Begin: m.began, End: m.end, Last: m.last,
+		ID: p.id(n), Session: t.sessionIDs[t.session[n]], From: t.from[n], To: t.to[n], Begin: m.began, End: m.end, Last: m.last,
 		Messages: slices.Clone(m.messages), Cut: m.cut, is: t.is[n], changed: t.tables[n], asked: m.asked, requests: slices.Clone(m.requests),
 	}
 }

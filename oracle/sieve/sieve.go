@@ -173,7 +173,7 @@ func (s *Sieve) Add(e *history.Event) {
 			return
 		}
 		s.tokens(t, e.Tokens)
-		s.txns.to[t.number] = e.To
+		s.txns.tells(t.number, e.To, e.Outcome)
 		if e.Pending {
 			s.pending = true
 			s.late[t.id] = t
@@ -389,7 +389,7 @@ func (s *Sieve) close(e *history.Event) {
 		if e.Why != "" {
 			outcome = history.OutcomeUnknown
 		}
-		s.txns.to[t.number] = e.To
+		s.txns.tells(t.number, e.To, outcome)
 		if s.part != nil {
 			s.part.more[t.number].cut = e.Why != ""
 		}

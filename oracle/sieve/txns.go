@@ -1,5 +1,11 @@
 package sieve
 
+import (
+	"math"
+
+	"wirecheck/history"
+)
+
 // status is what is known of a transaction.
 type status uint16
 
@@ -17,7 +23,7 @@ const (
 type txns struct {
 	id       []uint64
 	session  []uint32 // the number of the session
-	from, to []uint64 // ticks
+	from, to []uint64 // ticks; to is the last one there is where nobody knows by when it was over, see tells
 	is       []status
 	token    []uint64 // the first token; 0: none
 	tables   []uint64 // that it changed, or asked for rows, a bit each
@@ -35,9 +41,16 @@ func (t *txns) begin(id uint64, session uint32, from uint64) uint32 {
 		t.id, t.session, t.from, t.to = double(t.id), double(t.session), double(t.from), double(t.to)
 		t.is, t.token, t.tables, t.began = double(t.is), double(t.token), double(t.tables), double(t.began)
 	}
-	t.id, t.session, t.from, t.to = append(t.id, id), append(t.session, session), append(t.from, from), append(t.to, 0)
+	t.id, t.session, t.from, t.to = append(t.id, id), append(t.session, session), append(t.from, from), append(t.to, math.MaxUint64)
 	t.is, t.token, t.tables, t.began = append(t.is, 0), append(t.token, 0), append(t.tables, 0), append(t.began, uint32(len(t.ended)))
 	return n
+}
+
+// tells keeps the tick of an end. A transaction of which the outcome is not known may have committed later.
+func (t *txns) tells(n uint32, to uint64, out history.Outcome) {
+	if to >= t.from[n] && (out == history.OutcomeCommitted || out == history.OutcomeAborted) {
+		t.to[n] = to
+	}
 }
 
 // double makes room for as much as there is.

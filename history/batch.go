@@ -62,7 +62,7 @@ func (r *BatchReader) Read(data []byte, take func(*Event)) error {
 	return nil
 }
 
-var errDamaged = errors.New("the record is damaged")
+var errDamaged = errors.New("the record is damaged: copy the file once more from where it was written")
 
 // readRecord reads an event from one record.
 func (r *binaryReader) readRecord(s string, e *Event) error {

@@ -429,7 +429,7 @@ func (r *Reader) record() (string, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "", r.cutOff()
 	case err != nil || size > maxLine:
-		return "", r.fail("the record's length is wrong")
+		return "", r.fail("the record's length is damaged: copy the file once more from where it was written")
 	}
 	if r.long, err = readFull(r.buf, r.long[:0], int(size)); errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", r.cutOff()

@@ -2,9 +2,7 @@ package history
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -113,36 +111,6 @@ func TestBinaryDamaged(t *testing.T) {
 	if _, _, err := decode([]byte(`{"wirecheck":"history","version":1,"form":"xml"}` + "\n")); err == nil {
 		t.Error("an unknown form was accepted")
 	}
-}
-
-func FuzzBinary(f *testing.F) {
-	f.Add(encodeBinary(f, append(full(), compact()...)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := NewReader(bytes.NewReader(append(appendHeader(nil, Header{}, formBinary), data...)), "h")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var e Event
-		var events []Event
-		for {
-			if err := r.Next(&e); err != nil {
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				return
-			}
-			c := e
-			c.Accesses, c.Tokens = append([]Access(nil), e.Accesses...), append([]string(nil), e.Tokens...)
-			events = append(events, c)
-		}
-		again, _, err := decode(encodeBinary(t, events))
-		if err != nil {
-			t.Fatalf("own output is refused: %v", err)
-		}
-		if d := cmp.Diff(events, again); d != "" {
-			t.Fatalf("(-first +second):\n%s", d)
-		}
-	})
 }
 
 func BenchmarkBinaryReader(b *testing.B) {

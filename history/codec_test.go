@@ -185,24 +185,6 @@ func TestReaderCutOff(t *testing.T) {
 	}
 }
 
-func FuzzReader(f *testing.F) {
-	f.Add(encode(f, full()))
-	f.Add([]byte("{\"wirecheck\":\"history\",\"version\":1}\r\n\n{ \"e\" : \"stmt\",\"s\":1,\"sql\":\"\\ud83d\\ude00\\udcff\\ud800\" }"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		events, _, err := decode(data)
-		if err != nil && len(events) == 0 {
-			return
-		}
-		again, _, err := decode(encode(t, events))
-		if err != nil {
-			t.Fatalf("own output is refused: %v", err)
-		}
-		if d := cmp.Diff(events, again); d != "" {
-			t.Fatalf("(-first +second):\n%s", d)
-		}
-	})
-}
-
 func TestText(t *testing.T) {
 	const text = `s1 session "postgres" "15.4"
 s1 t1 begin "read committed"

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"wirecheck/answer"
 	"wirecheck/history"
@@ -91,6 +92,17 @@ type coder struct {
 	// read is the field that is read; its id is 0 while fields are written, and once it has been taken.
 	read    field
 	reading bool
+	room    int // for what is still read: a few bytes may stand for much
+}
+
+// maxUnpacked is how much memory the parts of a record may take. What wirecheck writes takes less.
+const maxUnpacked = 32 * maxRecord
+
+// spend takes room for something that is read.
+func (c *coder) spend(n int) {
+	if c.room -= n; c.room < 0 && c.err == nil {
+		c.err = errors.New("its parts would take more than 2 GiB: no wirecheck wrote it")
+	}
 }
 
 // field is a field of a record or of a part of one: a number, or bytes, which are the coder's own.
@@ -116,7 +128,7 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 		return errShort
 	}
 	*r = Record{Kind: Kind(b[0])}
-	c := coder{b: b[1:], reading: true}
+	c := coder{b: b[1:], reading: true, room: maxUnpacked}
 	r.Session = c.uvarint()
 	switch r.Kind {
 	case KindSession:
@@ -299,6 +311,9 @@ func part[T any](c *coder, id int, p *T, fields func(*coder, *T)) {
 func list[T any](c *coder, id int, all *[]T, empty T, fields func(*coder, *T)) {
 	if c.reading {
 		if c.read.id != id {
+			return
+		}
+		if c.spend(int(unsafe.Sizeof(empty))); c.err != nil {
 			return
 		}
 		*all = append(*all, empty)

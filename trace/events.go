@@ -3,7 +3,9 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
+	"unsafe"
 
 	"wirecheck/history"
 )
@@ -118,13 +120,16 @@ func around(name, key string) (pre, post string, ok bool) {
 var errAccess = errors.New("its accesses are damaged")
 
 // decodeAccesses reads packed accesses. Texts that repeat share memory.
-func decodeAccesses(b []byte) (all []history.Access, err error) {
-	d := coder{b: b}
+func decodeAccesses(b []byte, room int) (all []history.Access, err error) {
+	d := coder{b: b, room: room}
 	var p packer
 	for len(d.b) > 0 && d.err == nil {
 		marks := d.uvarint()
 		if marks >= accEnd {
 			return nil, errAccess
+		}
+		if d.spend(int(unsafe.Sizeof(p.last))); marks&accSameName != 0 {
+			d.spend(len(p.pre) + len(p.post))
 		}
 		a := history.Access{Op: p.last.Op, Row: history.Row{Table: p.last.Row.Table}, Approx: marks&accApprox != 0}
 		if marks&accOp != 0 {
@@ -161,7 +166,7 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 		all = append(all, a)
 	}
 	if d.err != nil {
-		return nil, errAccess
+		return nil, fmt.Errorf("%w: %w", errAccess, d.err)
 	}
 	return all, nil
 }
@@ -200,7 +205,7 @@ func (c *coder) event(ev *history.Event) {
 		c.err = in.Decode(c.read.text, ev)
 		ev.Accesses = accesses
 	case c.take(fieldAccesses):
-		ev.Accesses, c.err = decodeAccesses(c.read.text)
+		ev.Accesses, c.err = decodeAccesses(c.read.text, c.room)
 	case !c.reading:
 		head := *ev
 		head.Accesses = nil

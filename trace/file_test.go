@@ -337,32 +337,3 @@ func TestSort(t *testing.T) {
 		}
 	})
 }
-
-func FuzzReader(f *testing.F) {
-	f.Add(writeRecords(f, sampleRecords(5), 2))
-	f.Add([]byte(signature))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		readRecords(b, ReadOptions{SkipDamaged: true})
-	})
-}
-
-// FuzzRecord decodes anything: what can be read is the same when it is written and read again.
-func FuzzRecord(f *testing.F) {
-	for _, r := range sampleRecords(2) {
-		f.Add(appendRecord(nil, r, 3))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var r, again Record
-		if decodeRecord(b, &r, 3) != nil {
-			return
-		}
-		once := appendRecord(nil, &r, 3)
-		if err := decodeRecord(once, &again, 3); err != nil {
-			t.Fatalf("%v: %+v", err, r)
-		}
-		if twice := appendRecord(nil, &again, 3); !bytes.Equal(once, twice) {
-			t.Errorf("%q and %q", once, twice)
-		}
-		AppendText(nil, &r, TextOptions{Rows: 3, Date: true})
-	})
-}

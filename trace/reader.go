@@ -150,6 +150,19 @@ func (r *Reader) Close() error {
 
 // Next reads the next record into rec, which then owns what it holds. At the end it returns io.EOF; see Warning then.
 func (r *Reader) Next(rec *Record) error {
+	for {
+		if err := r.record(rec); err != nil {
+			return err
+		}
+		if r.carry == 0 {
+			return nil
+		}
+		r.carry-- // known from the part before
+	}
+}
+
+// record reads the next record of the file.
+func (r *Reader) record(rec *Record) error {
 	for r.err == nil && r.left == 0 {
 		r.err = r.nextBlock()
 	}
@@ -160,17 +173,12 @@ func (r *Reader) Next(rec *Record) error {
 	if used <= 0 || n > uint64(len(r.block)-used) {
 		return r.bad(errShort)
 	}
-	err := decodeRecord(r.block[used:used+int(n)], rec, r.base)
-	if err != nil {
+	if err := decodeRecord(r.block[used:used+int(n)], rec, r.base); err != nil {
 		return r.bad(err)
 	}
 	r.block = r.block[used+int(n):]
 	r.left--
 	r.read++
-	if r.carry > 0 { // known from the part before
-		r.carry--
-		return r.Next(rec)
-	}
 	return nil
 }
 

@@ -24,9 +24,9 @@ func (r *Reader) Again(in io.Reader, only func(txn uint64) bool) error {
 // Passed is how many transactions have begun that Again passed over.
 func (r *Reader) Passed() int { return r.again.begun }
 
-// over reports whether an event is passed over, and counts what begins.
+// over reports whether an event is passed over, and counts what begins. What is of a session is of no transaction, even if it names one.
 func (a *again) over(kind EventKind, txn uint64) bool {
-	if txn == 0 || a.only(txn) {
+	if txn == 0 || kind == EventSession || kind == EventClose || a.only(txn) {
 		return false
 	}
 	if kind == EventBegin {

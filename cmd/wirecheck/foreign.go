@@ -99,12 +99,19 @@ const (
 	jepsenCrash   exitStatus = 255
 )
 
+// blank reports whether a file has nothing in it, or no more than the brackets of an empty list.
+func blank(in io.Reader) bool {
+	begin, err := io.ReadAll(io.LimitReader(in, detectBytes))
+	return err == nil && len(begin) < detectBytes && strings.Trim(string(begin), " \t\r\n,[]()\ufeff") == ""
+}
+
 // checkForeign judges a history of another checker's format and prints the result.
 func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, flags foreignFlags) error {
 	h, err := foreign.Read(in, format, name)
 	if err != nil {
 		return err
 	}
+	h.KnownInitial = h.KnownInitial || flags.jepsen && (format == foreign.Elle || format == foreign.JepsenJSON) // keys of its tests begin with nothing
 	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == "" && flags.asked == nil, Levels: showsLevels(flags.asked, flags.format)})
 	judge, named := flags.asked, flags.level
 	switch {

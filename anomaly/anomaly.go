@@ -213,6 +213,19 @@ var List = []Anomaly{
 	},
 }
 
+// Cycles are the classes of cycles. Each has three forms: with dependencies alone, with session order (SuffixProcess) and with real time (SuffixRealtime).
+var Cycles = []Class{G0, G1c, GSingle, GNonadjacent, G2Item, G2}
+
+// Inferred has what only histories of keys and values show.
+var Inferred = []Anomaly{
+	{Class: DuplicateElements, Formula: "a list has an element twice", Source: "Kingsbury and Alvaro 2020 (Elle)"},
+	{Class: IncompatibleOrder, Formula: "two lists of a key, neither of which is the beginning of the other one", Source: "Kingsbury and Alvaro 2020 (Elle)"},
+	{Class: CyclicVersions, Formula: "two versions of a key, each of which comes before the other one", Source: "Kingsbury and Alvaro 2020 (Elle)"},
+	{Class: BothUpdate, Name: LostUpdate, Formula: "two transactions read one version of a key, and both wrote the key", Source: "Elle, lost-update"},
+	{Class: NotSerializable, Formula: "no serial order gives every read its value", Source: "Elle, PL-3-cycle-exists"},
+	{Class: NotStrict, Formula: "no serial order that keeps session order and real time gives every read its value", Source: "Elle, PL-SS-cycle-exists"},
+}
+
 // Shape is a name that the witness of a level may have besides those of List, or the cycle by which one of these is recognised.
 type Shape struct {
 	Name    string

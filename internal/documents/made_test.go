@@ -67,6 +67,14 @@ func TestAnomaliesDocument(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | 01WC%d | %d | %s |\n", a.Class, name, cell(a.Formula), a.Digit, 51000+a.Digit, cell(a.Source))
 	}
+	b.WriteString(formsHead)
+	for _, class := range anomaly.Cycles {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", form(class), form(class+anomaly.SuffixProcess), form(class+anomaly.SuffixRealtime))
+	}
+	b.WriteString("\n## In histories of keys and values\n\nOnly [histories of other checkers](foreign-formats.md) show these:\n\n| class | formula | source |\n|---|---|---|\n")
+	for _, a := range anomaly.Inferred {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.Class, cell(a.Formula), cell(a.Source))
+	}
 	b.WriteString("\n## Names in the proofs of levels\n\nThe lines of `check` on [levels](../explain/isolation.md#levels-of-the-literature) name some cycles more precisely:\n\n| name | class | cycle | formula | source |\n|---|---|---|---|---|\n")
 	for _, s := range anomaly.Shapes {
 		if s.Formula != "" {
@@ -89,6 +97,36 @@ func TestAnomaliesDocument(t *testing.T) {
 		b.WriteString("\n")
 	}
 	made(t, "docs/reference/anomalies.md", strings.TrimSuffix(b.String(), "\n"))
+}
+
+const formsHead = `
+## With session order and real time
+
+Each class of cycles has three forms. Each form has a cycle of the same shape, in which edges of session order (so), or of these and real time (rt),
+may stand where the plain form has a ww or wr. wirecheck reports a form only where no plainer form is found. Strong session levels
+forbid the second form, strong snapshot isolation and strict serializability both. The other classes are no cycles and have one form.
+
+| plain | session order | real time |
+|---|---|---|
+`
+
+// form is a form of a class, with the names that it has.
+func form(class anomaly.Class) string {
+	var names []string
+	for _, s := range anomaly.Shapes {
+		if s.Class == class && !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, a := range anomaly.List {
+		if a.Class == class && a.Name != "" && !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) == 0 {
+		return string(class)
+	}
+	return string(class) + ": " + strings.Join(names, ", ")
 }
 
 const levelsHead = `# Levels and promises

@@ -98,10 +98,18 @@ var columnWrites = []interleaving{
 		1 commit
 		2 update test set value = 12, b = b + 1 where id = 1
 		2 commit`},
-	{name: "deleted", let: at([]string{"lost update"}, myRU, myRC, myRR, pgRC), steps: `
+	{name: "deleted, another column read", steps: `
 		1 begin
 		2 begin
 		2 select b from test where id = 1
+		1 update test set value = 11 where id = 1
+		1 commit
+		2 delete from test where id = 1
+		2 commit`},
+	{name: "deleted, the same column read", let: at([]string{"lost update"}, myRU, myRC, myRR, pgRC), steps: `
+		1 begin
+		2 begin
+		2 select value from test where id = 1
 		1 update test set value = 11 where id = 1
 		1 commit
 		2 delete from test where id = 1

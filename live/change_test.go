@@ -128,11 +128,11 @@ func (s *stand) changes(level string) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		query := queryOf(rng, s.family)
 		value := func() string { return pick(rng, "0", "1", "1", "2", "2", "2", "NULL") }
-		fill := []string{"DELETE FROM a", "DELETE FROM b", "DELETE FROM c", "DELETE FROM mark", "INSERT INTO mark VALUES (1, 0)"}
+		fill := []string{"DELETE FROM a", "DELETE FROM b", "DELETE FROM c", "DELETE FROM mark", "INSERT INTO mark (id, n) VALUES (1, 0)"}
 		for i := range 3 {
 			for _, table := range []string{"a", "b", "c"} {
 				if rng.IntN(3) > 0 {
-					fill = append(fill, fmt.Sprintf("INSERT INTO %s VALUES (%d, %s, %s)", table, i+1, value(), value()))
+					fill = append(fill, fmt.Sprintf("INSERT INTO %s (id, %s, v) VALUES (%d, %s, %s)", table, map[string]string{"a": "k", "b": "a", "c": "b"}[table], i+1, value(), value()))
 				}
 			}
 		}

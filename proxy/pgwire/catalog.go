@@ -314,7 +314,7 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 			c.unknown(why, changes)
 			return nil
 		}
-		if !known {
+		if !known || observer.server(v.database, read) != catalog.Server { // a user has defined an operator, say
 			catalog = observer.learned(v.database, reader, read)
 		}
 		catalog.Compare(read.Known, now, whole, count)

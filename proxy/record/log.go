@@ -33,7 +33,7 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 		if ev.Coverage == history.CoverageExact {
 			switch {
 			case truncated:
-				ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+				ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take, or one without a row id"
 			case changed && len(list) == 0:
 				ev.Coverage, ev.Why = history.CoverageApproximate, "it changed rows of which the session's log tells nothing"
 			}

@@ -215,6 +215,10 @@ var columnForms = map[string]struct {
 	// Conditions are not evaluated.
 	`INSERT INTO account VALUES (1, 'dup') ON CONFLICT DO NOTHING`:               {"rows", "", false},
 	`INSERT INTO account VALUES (21, 'new') ON CONFLICT DO NOTHING RETURNING id`: {"rows", "insert account 21", false},
+	// The hidden columns of a table are taken out of its wildcard, so the wildcard of a query around it stays.
+	`WITH q AS (SELECT id FROM account) SELECT * FROM q`:                                    {"rows", "read account 1, read account 2, read account 3, read account 4", false},
+	`SELECT * FROM (SELECT account_id, count(*) AS n FROM orders GROUP BY 1) q WHERE n > 1`: {"opaque", "", false},
+	`SELECT * FROM (SELECT id, account_id AS a FROM orders WHERE id > 10) q WHERE q.a = 2`:  {"opaque", "", false},
 	// Its triggers could see the stamp.
 	`UPDATE logged SET v = 5`: {"opaque", "", false},
 }

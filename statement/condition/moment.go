@@ -15,16 +15,10 @@ func isMoment(v Value) bool { return v != nil && (*v)[0] == '!' }
 
 // At gives the condition with the values of Moment; nil stands for one that is not known.
 func (c Condition) At(moments []Value) Condition {
-	if len(c.Args) > 0 {
-		args := make([]Condition, len(c.Args))
-		for i := range c.Args {
-			args[i] = c.Args[i].At(moments)
-		}
-		c.Args = args
-	}
-	if c.Op != "parameters" || !slices.ContainsFunc(c.Values, isMoment) {
-		return c
-	}
+	return c.opened(func(c Condition) bool { return slices.ContainsFunc(c.Values, isMoment) }, func(c Condition) Condition { return c.at(moments) })
+}
+
+func (c Condition) at(moments []Value) Condition {
 	c.Values = slices.Clone(c.Values)
 	for i, v := range c.Values {
 		if !isMoment(v) {

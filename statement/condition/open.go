@@ -8,16 +8,32 @@ import (
 
 // Bind gives the condition with parameter n (from 1) of Open replaced by what values gives; ok is false for a value that is not known.
 func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
-	if len(c.Args) > 0 {
-		args := make([]Condition, len(c.Args))
+	return c.opened(func(c Condition) bool { return !slices.ContainsFunc(c.Values, later) }, func(c Condition) Condition { return c.bind(values) })
+}
+
+// later reports whether a value comes with the answer, see WithLists and At.
+func later(v Value) bool { return v != nil && (*v)[0] == '#' || isMoment(v) }
+
+// opened gives the condition with each part made by Open of which is holds replaced by what f gives. The arguments are copied only where one is.
+func (c Condition) opened(is func(Condition) bool, f func(Condition) Condition) Condition {
+	if c.Op == "parameters" && is(c) {
+		return f(c)
+	}
+	if slices.ContainsFunc(c.Args, func(a Condition) bool { return a.open(is) }) {
+		c.Args = slices.Clone(c.Args)
 		for i := range c.Args {
-			args[i] = c.Args[i].Bind(values)
+			c.Args[i] = c.Args[i].opened(is, f)
 		}
-		c.Args = args
 	}
-	if c.Op != "parameters" {
-		return c
-	}
+	return c
+}
+
+// open reports whether a condition has a part made by Open of which is holds.
+func (c Condition) open(is func(Condition) bool) bool {
+	return c.Op == "parameters" && is(c) || slices.ContainsFunc(c.Args, func(a Condition) bool { return a.open(is) })
+}
+
+func (c Condition) bind(values func(n int) (v Value, ok bool)) Condition {
 	unknown := ""
 	value := func(v Value) Value {
 		if v == nil {
@@ -35,9 +51,6 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 	}
 	out := make([]Value, len(c.Values))
 	for i, v := range c.Values {
-		if v != nil && (*v)[0] == '#' || isMoment(v) {
-			return c // see WithLists and At
-		}
 		out[i] = value(v)
 	}
 	term := c.Term.mapped(value)
@@ -286,16 +299,10 @@ func (c Condition) before(last Value) Condition {
 
 // WithLists gives the condition with the lists of Listed and Before; nil stands for one that is not known.
 func (c Condition) WithLists(lists [][]Value) Condition {
-	if len(c.Args) > 0 {
-		args := make([]Condition, len(c.Args))
-		for i := range c.Args {
-			args[i] = c.Args[i].WithLists(lists)
-		}
-		c.Args = args
-	}
-	if c.Op != "parameters" || c.Values[0] == nil || (*c.Values[0])[0] != '#' {
-		return c
-	}
+	return c.opened(func(c Condition) bool { return c.Values[0] != nil && (*c.Values[0])[0] == '#' }, func(c Condition) Condition { return c.listed(lists) })
+}
+
+func (c Condition) listed(lists [][]Value) Condition {
 	i, err := strconv.Atoi((*c.Values[0])[1:])
 	switch {
 	case err != nil || i >= len(lists) || lists[i] == nil:

@@ -139,15 +139,11 @@ func lefts(n *ast.SelectStmt, list []source) bool {
 
 // paged gives the query of SELECT DISTINCT columns FROM (...) AS name LIMIT n, which has no row if that one has none: TypeORM makes pages so.
 func paged(n *ast.SelectStmt) *ast.SelectStmt {
-	if n.From == nil || n.From.TableRefs.Right != nil || !n.Distinct || n.Limit == nil || n.Where != nil || n.Having != nil || n.GroupBy != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
+	if !n.Distinct || n.Limit == nil || n.Where != nil || n.Having != nil || n.GroupBy != nil || n.LockInfo != nil || n.SelectIntoOpt != nil ||
 		n.Fields == nil || slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool { _, ok := f.Expr.(*ast.ColumnNameExpr); return !ok }) {
 		return nil
 	}
-	t, ok := n.From.TableRefs.Left.(*ast.TableSource)
-	if !ok || t.Lateral {
-		return nil
-	}
-	inner, _ := t.Source.(*ast.SelectStmt)
+	_, inner := derivedIn(n)
 	if inner == nil || inner.Limit != nil {
 		return nil
 	}

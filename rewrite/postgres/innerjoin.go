@@ -165,7 +165,7 @@ func joinOf(x *planner, s *pg.SelectStmt) *joining {
 	}
 	j.any = j.blank && !j.distinct && len(s.SortClause) == 0 && !x.content(s).sets
 	j.drop(x, s, s == top, one || j.grouped)
-	if j.distinct && !slices.ContainsFunc(append(slices.Clip(top.DistinctClause), s.DistinctClause...), func(n *pg.Node) bool { return n.GetNode() != nil }) {
+	if j.distinct && !distinctOn(top.DistinctClause) && !distinctOn(s.DistinctClause) {
 		j.keys(x, s, page)
 	}
 	return j

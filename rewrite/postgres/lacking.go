@@ -71,11 +71,11 @@ func askedByLacking(x *planner, s *pg.SelectStmt) []string {
 	}
 	asked := len(x.plan.Asks)
 	for _, n := range conjuncts(s.WhereClause) {
-		switch not := n.GetBoolExpr(); {
+		switch link, not := maybeNot(n); {
 		case j != nil && n.GetNullTest().GetNulltesttype() == pg.NullTestType_IS_NULL:
 			l.joined(x, j, n.GetNullTest().Arg)
-		case not.GetBoolop() == pg.BoolExprType_NOT_EXPR:
-			l.within(x, not.Args[0].GetSubLink())
+		case not:
+			l.within(x, link)
 		}
 	}
 	for _, t := range s.TargetList {
@@ -132,7 +132,7 @@ func (l *lacking) within(x *planner, link *pg.SubLink) {
 		return
 	}
 	exists := link.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK
-	if !exists && (q.LimitCount != nil || slices.ContainsFunc(q.DistinctClause, func(n *pg.Node) bool { return n.GetNode() != nil })) || q.LimitOffset != nil || len(q.FromClause) != 1 ||
+	if !exists && (q.LimitCount != nil || distinctOn(q.DistinctClause)) || q.LimitOffset != nil || len(q.FromClause) != 1 ||
 		q.FromClause[0].GetRangeVar() == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil || q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || !rowwise(q.TargetList) {
 		return
 	}

@@ -46,7 +46,7 @@ func (j *joining) semijoin(x *planner, n *pg.Node) *semijoin {
 	q := link.GetSubselect().GetSelectStmt()
 	s.exists = link.GetSubLinkType() == pg.SubLinkType_EXISTS_SUBLINK
 	if q == nil || q.Op != pg.SetOperation_SETOP_NONE || q.WithClause != nil || q.HavingClause != nil || len(q.GroupClause) > 0 || len(q.LockingClause) > 0 || q.LimitOffset != nil || !rowwise(q.TargetList) ||
-		q.LimitCount != nil && (!s.exists || q.LimitCount.GetAConst().GetIval().GetIval() < 1) || slices.ContainsFunc(q.DistinctClause, func(n *pg.Node) bool { return n.GetNode() != nil }) {
+		q.LimitCount != nil && (!s.exists || q.LimitCount.GetAConst().GetIval().GetIval() < 1) || distinctOn(q.DistinctClause) {
 		return nil
 	}
 	x.literal = x.literal || q.LimitCount != nil

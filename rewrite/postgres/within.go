@@ -71,7 +71,12 @@ func asksBeside(x *planner, s *pg.SelectStmt) (tables int) {
 // alone reports whether a query reads one table only, all rows for which its condition holds.
 func alone(s *pg.SelectStmt) bool {
 	return s != nil && s.Op == pg.SetOperation_SETOP_NONE && len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil && s.WithClause == nil &&
-		s.HavingClause == nil && s.LimitCount == nil && s.LimitOffset == nil && len(s.LockingClause) == 0 && !slices.ContainsFunc(s.DistinctClause, func(n *pg.Node) bool { return n.GetNode() != nil })
+		s.HavingClause == nil && s.LimitCount == nil && s.LimitOffset == nil && len(s.LockingClause) == 0 && !distinctOn(s.DistinctClause)
+}
+
+// distinctOn reports whether a DISTINCT clause has ON, which shows one row of each group only. DISTINCT alone is a list of one empty node.
+func distinctOn(clause []*pg.Node) bool {
+	return slices.ContainsFunc(clause, func(n *pg.Node) bool { return n.GetNode() != nil })
 }
 
 // askedByInsert notes what the query of an INSERT asks. tables is how many tables it names.

@@ -361,7 +361,7 @@ func TestMariaDBAborts(t *testing.T) {
 			exec1(t, root, "CREATE DATABASE d", "GRANT ALL ON d.* TO app", "CREATE TABLE d.t (id int PRIMARY KEY, v int UNIQUE)", "INSERT INTO d.t VALUES (1, 1), (2, 2)")
 			a, b := connect(t, s, "app", "x", "d"), connect(t, s, "app", "x", "d")
 			on := setting == "ON"
-			aborts := func(code string) bool { return product.Of("mariadb").Error(code).Aborts || on && code == "1205" }
+			aborts := func(code string) bool { return product.Of("mariadb").Error(code, "").Aborts || on && code == "1205" }
 
 			check := func(db *sql.DB, err error, wantCode string) {
 				t.Helper()

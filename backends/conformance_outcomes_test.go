@@ -70,6 +70,8 @@ var outcomeCases = []outcomeCase{
 		step: "COMMIT", want: outcome(answer.EffectRolledBack, answer.ReasonOther, false), committed: "10"},
 	{name: "internal", on: pg, setup: "BEGIN", step: "DO $$BEGIN RAISE 'x' USING ERRCODE = 'XX000'; END$$",
 		want: outcome(answer.EffectFailed, answer.ReasonInternal, false), after: answer.Failed, committed: "10"},
+	{name: "a row of the catalog that another has changed", on: pg, setup: "BEGIN", step: "DO $$BEGIN RAISE 'tuple concurrently updated' USING ERRCODE = 'XX000'; END$$",
+		want: outcome(answer.EffectFailed, answer.ReasonSerialization, true), after: answer.Failed, committed: "10"},
 	{name: "locked", on: embedded, other: "BEGIN IMMEDIATE; UPDATE t SET v = 2 WHERE id = 2", setup: "BEGIN; SELECT * FROM t", step: "UPDATE t SET v = 1 WHERE id = 1",
 		want: outcome(answer.EffectStatement, answer.ReasonNoWait, true), after: answer.Open, committed: "10"},
 	{name: "COMMIT while somebody reads", on: embedded, journal: "delete", other: "BEGIN; SELECT * FROM t", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT",
@@ -109,10 +111,10 @@ func testOutcomes(t *testing.T, w *world) {
 			if after := cmp.Or(c.after, answer.Idle); got != c.want || a.After != after {
 				t.Errorf("%s: got %s, transaction %s (%v); want %s, transaction %s", c.step, word(got), a.After, a.Err, word(c.want), after)
 			}
-			if c.want.Effect == answer.EffectRolledBack && !w.is(embedded...) && w.engine.Error(a.Err.Code).Aborts == w.engine.ErrorFails && c.level != "SNAPSHOT" {
+			if c.want.Effect == answer.EffectRolledBack && !w.is(embedded...) && w.engine.Error(a.Err.Code, a.Err.Message).Aborts == w.engine.ErrorFails && c.level != "SNAPSHOT" {
 				t.Errorf("error %s aborts: %v", a.Err.Code, w.engine.ErrorFails)
 			}
-			if a.Err != nil && w.engine.Error(a.Err.Code).Retry != c.want.Retry {
+			if a.Err != nil && w.engine.Error(a.Err.Code, a.Err.Message).Retry != c.want.Retry {
 				t.Errorf("error %s can be retried: %v", a.Err.Code, !c.want.Retry)
 			}
 			if c.after == answer.Failed {

@@ -55,7 +55,7 @@ func (l *Lab) blame(ctx context.Context, err error, since time.Time, limit time.
 	switch {
 	case err == nil:
 		return nil
-	case l.config.Backend.Product.Error(codeOf(err)).Gone:
+	case l.config.Backend.Product.Error(codeOf(err), err.Error()).Gone:
 		return fmt.Errorf("%w: %w", errEnded, err)
 	case ctx.Err() != nil && time.Since(since) >= limit/2 && !errors.Is(err, ErrSilent):
 		return fmt.Errorf("%w: %w", ErrSilent, err)

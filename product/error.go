@@ -1,6 +1,9 @@
 package product
 
 import (
+	"slices"
+	"strings"
+
 	"wirecheck/answer"
 	"wirecheck/history"
 )
@@ -24,12 +27,15 @@ type ErrorClass struct {
 type ErrorRow struct {
 	Codes []string
 	Class ErrorClass
+	// Says are parts of messages where the code alone does not tell: the line holds for errors that say one of them.
+	Says []string
 }
 
-// Error is the class of an error code. A code that no line has is the statement's own fault.
-func (p *Product) Error(code string) ErrorClass {
+// Error is the class of an error. A code that no line has is the statement's own fault.
+func (p *Product) Error(code, message string) ErrorClass {
+	says := func(part string) bool { return strings.Contains(message, part) }
 	for _, r := range p.Errors {
-		if oneOf(r.Codes, code) {
+		if oneOf(r.Codes, code) && (r.Says == nil || slices.ContainsFunc(r.Says, says)) {
 			return r.Class
 		}
 	}
@@ -45,6 +51,7 @@ func (p *Product) Duplicate(e *history.ServerError) bool {
 var (
 	deadlock      = ErrorClass{Reason: answer.ReasonDeadlock, Retry: true}
 	serialization = ErrorClass{Reason: answer.ReasonSerialization, Retry: true}
+	lockTimeout   = ErrorClass{Reason: answer.ReasonLockTimeout, Retry: true}
 	noWait        = ErrorClass{Reason: answer.ReasonNoWait, Retry: true}
 	readOnly      = ErrorClass{Reason: answer.ReasonReadOnly}
 	cancelled     = ErrorClass{Reason: answer.ReasonCancelled}

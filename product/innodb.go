@@ -112,21 +112,21 @@ var mysqlOwn = []string{"information_schema", "mysql", "performance_schema", "sy
 
 // innodbErrors are numbers of MySQL and MariaDB (MySQL error message reference; MySQL manual, 17.20.5, "InnoDB Error Handling").
 var innodbErrors = []ErrorRow{
-	{[]string{"1213"}, aborting(deadlock)}, // InnoDB, and the metadata locks
-	{[]string{"3058"}, deadlock},           // GET_LOCK: nothing is rolled back
+	{Codes: []string{"1213"}, Class: aborting(deadlock)}, // InnoDB, and the metadata locks
+	{Codes: []string{"3058"}, Class: deadlock},           // GET_LOCK: nothing is rolled back
 	// A table was truncated or altered behind the snapshot (MySQL manual, 17.7.2.3: "please retry transaction"). The transaction goes on.
-	{[]string{"1412"}, serialization},
+	{Codes: []string{"1412"}, Class: serialization},
 	// Only the statement is rolled back unless innodb_rollback_on_timeout is on, which the backend asks for.
-	{[]string{"1205"}, ErrorClass{Reason: answer.ReasonLockTimeout, Retry: true}},
-	{[]string{"1206"}, aborting(ErrorClass{Reason: answer.ReasonOther})}, // the lock table is full
-	{[]string{"1792"}, readOnly},
-	{[]string{"3572"}, noWait},                    // MySQL: NOWAIT. MariaDB says 1205
-	{[]string{"1317", "1969", "3024"}, cancelled}, // KILL QUERY; max_statement_time (MariaDB), max_execution_time (MySQL)
+	{Codes: []string{"1205"}, Class: lockTimeout},
+	{Codes: []string{"1206"}, Class: aborting(ErrorClass{Reason: answer.ReasonOther})}, // the lock table is full
+	{Codes: []string{"1792"}, Class: readOnly},
+	{Codes: []string{"3572"}, Class: noWait},                    // MySQL: NOWAIT. MariaDB says 1205
+	{Codes: []string{"1317", "1969", "3024"}, Class: cancelled}, // KILL QUERY; max_statement_time (MariaDB), max_execution_time (MySQL)
 	// MariaDB: connection was killed. Then: aborted connections, broken packets; MySQL: disconnected for inactivity.
-	{[]string{"1927", "1152", "1184", "1158", "1159", "1160", "1161", "4031"}, killed},
-	{[]string{"1053", "1077", "1079", "2006", "2013", "1040", "1129", "1130"}, serverGone}, // shutdown in progress, and what clients call a lost server
-	{[]string{"1105", "1815", "1030"}, internal},                                           // unknown error, internal error, error from the storage engine
-	{innodbMistakes, mistake},
+	{Codes: []string{"1927", "1152", "1184", "1158", "1159", "1160", "1161", "4031"}, Class: killed},
+	{Codes: []string{"1053", "1077", "1079", "2006", "2013", "1040", "1129", "1130"}, Class: serverGone}, // shutdown in progress, and what clients call a lost server
+	{Codes: []string{"1105", "1815", "1030"}, Class: internal},                                           // unknown error, internal error, error from the storage engine
+	{Codes: innodbMistakes, Class: mistake},
 }
 
 // innodbMistakes are the numbers for statements that are not valid, name what is not there, or are not allowed to their user.

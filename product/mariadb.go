@@ -46,7 +46,7 @@ var mariadb = Product{
 		},
 	),
 	// With innodb_snapshot_isolation: the row has changed behind the snapshot (ER_CHECKREAD).
-	Errors: append([]ErrorRow{{[]string{"1020"}, aborting(serialization)}}, innodbErrors...),
+	Errors: append([]ErrorRow{{Codes: []string{"1020"}, Class: aborting(serialization)}}, innodbErrors...),
 	Own:    mysqlOwn,
 	Client: "mariadb",
 	Dump:   "mariadb-dump --single-transaction --routines --triggers",

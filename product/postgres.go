@@ -81,19 +81,21 @@ var postgres = Product{
 	// PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling". No error leaves the session outside of any transaction: inside
 	// a transaction block every one leaves a failed transaction, COMMIT's own errors apart, and those that end the transaction for good end the session.
 	Errors: []ErrorRow{
-		{[]string{"40001"}, serialization},
-		{[]string{"40P01"}, deadlock},
-		{[]string{"55P03"}, noWait}, // lock_timeout, and NOWAIT: the code is one
-		{[]string{"25P02"}, ErrorClass{Reason: answer.ReasonFailed}},
-		{[]string{"25006"}, readOnly},
-		{[]string{"57014"}, cancelled},                           // statement_timeout, pg_cancel_backend
-		{[]string{"57P01", "57P05", "25P03", "25P04"}, killed},   // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
-		{[]string{"57P02", "57P03", "57P04", "08*"}, serverGone}, // a crash of another session, starting or stopping, database dropped; connection exceptions
-		{[]string{"XX*"}, internal},                              // internal error, corrupted data
+		{Codes: []string{"40001"}, Class: serialization},
+		{Codes: []string{"40P01"}, Class: deadlock},
+		{Codes: []string{"55P03"}, Class: noWait}, // lock_timeout, and NOWAIT: the code is one
+		{Codes: []string{"25P02"}, Class: ErrorClass{Reason: answer.ReasonFailed}},
+		{Codes: []string{"25006"}, Class: readOnly},
+		{Codes: []string{"57014"}, Class: cancelled},                           // statement_timeout, pg_cancel_backend
+		{Codes: []string{"57P01", "57P05", "25P03", "25P04"}, Class: killed},   // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
+		{Codes: []string{"57P02", "57P03", "57P04", "08*"}, Class: serverGone}, // a crash of another session, starting or stopping, database dropped; connection exceptions
+		// Two statements defined or granted the same at once: a row of the catalog is not waited for twice (heapam.c, simple_heap_update).
+		{Codes: []string{"XX000"}, Class: serialization, Says: []string{"tuple concurrently updated", "tuple concurrently deleted"}},
+		{Codes: []string{"XX*"}, Class: internal}, // internal error, corrupted data
 		// Something of that name is there already: the state of the database refuses it, as a constraint does.
-		{[]string{"42P03", "42P04", "42P05", "42P06", "42P07", "42701", "42710", "42723"}, ErrorClass{Reason: answer.ReasonOther}},
+		{Codes: []string{"42P03", "42P04", "42P05", "42P06", "42P07", "42701", "42710", "42723"}, Class: ErrorClass{Reason: answer.ReasonOther}},
 		// Feature not supported; invalid prepared statement, cursor, catalog and schema names; syntax error, undefined names, privileges.
-		{[]string{"0A*", "26*", "34*", "3D*", "3F*", "42*"}, mistake},
+		{Codes: []string{"0A*", "26*", "34*", "3D*", "3F*", "42*"}, Class: mistake},
 	},
 	Own:    []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
 	Client: "psql",

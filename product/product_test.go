@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wirecheck/anomaly"
+	"wirecheck/answer"
 )
 
 // TestLevels holds the tables of levels to what they must satisfy as a whole.
@@ -197,6 +198,28 @@ func TestOfVersion(t *testing.T) {
 	} {
 		if got := OfVersion(version).Name; got != want {
 			t.Errorf("%q: %s, want %s", version, got, want)
+		}
+	}
+}
+
+// TestErrors tells errors apart that have one code.
+func TestErrors(t *testing.T) {
+	for _, tt := range []struct {
+		dbms, code, message string
+		want                answer.Reason
+		retry               bool
+	}{
+		{"tidb", "1105", "lock wait timeout", answer.ReasonLockTimeout, true},
+		{"tidb", "1105", "pessimistic lock retry limit reached", answer.ReasonLockTimeout, true},
+		{"tidb", "1105", "can not execute write statement when 'tidb_snapshot' is set", answer.ReasonOther, false},
+		{"tidb", "1105", "runtime error: index out of range [3] with length 3", answer.ReasonInternal, false},
+		{"mysql", "1105", "lock wait timeout", answer.ReasonInternal, false},
+		{"postgres", "XX000", "tuple concurrently updated", answer.ReasonSerialization, true},
+		{"postgres", "XX000", "could not find memoization table entry", answer.ReasonInternal, false},
+		{"postgres", "40001", "could not serialize access due to concurrent update", answer.ReasonSerialization, true},
+	} {
+		if got := Of(tt.dbms).Error(tt.code, tt.message); got.Reason != tt.want || got.Retry != tt.retry {
+			t.Errorf("%s %s %q: %s, to be repeated: %v; want %s, %v", tt.dbms, tt.code, tt.message, got.Reason, got.Retry, tt.want, tt.retry)
 		}
 	}
 }

@@ -21,12 +21,12 @@ var sqlite = Product{
 	// sqlite.org/rescode.html. Whether an error has rolled a transaction back is asked of the library each time: it depends on more than the code
 	// (sqlite.org/lang_transaction.html, section 3).
 	Errors: []ErrorRow{
-		{[]string{"SQLITE_BUSY_SNAPSHOT"}, serialization}, // another session has written since the transaction's first read
-		{[]string{"SQLITE_BUSY*", "SQLITE_LOCKED*"}, noWait},
-		{[]string{"SQLITE_INTERRUPT"}, cancelled},
+		{Codes: []string{"SQLITE_BUSY_SNAPSHOT"}, Class: serialization}, // another session has written since the transaction's first read
+		{Codes: []string{"SQLITE_BUSY*", "SQLITE_LOCKED*"}, Class: noWait},
+		{Codes: []string{"SQLITE_INTERRUPT"}, Class: cancelled},
 		// Syntax, and names that are not there; a call that is not authorised.
-		{[]string{"SQLITE_ERROR", "SQLITE_AUTH", "SQLITE_RANGE"}, mistake},
-		{[]string{"SQLITE_INTERNAL*", "SQLITE_CORRUPT*", "SQLITE_NOTADB*", "SQLITE_MISUSE*"}, internal},
+		{Codes: []string{"SQLITE_ERROR", "SQLITE_AUTH", "SQLITE_RANGE"}, Class: mistake},
+		{Codes: []string{"SQLITE_INTERNAL*", "SQLITE_CORRUPT*", "SQLITE_NOTADB*", "SQLITE_MISUSE*"}, Class: internal},
 	},
 	Refusals: "SQLITE_BUSY",
 }

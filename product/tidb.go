@@ -105,10 +105,14 @@ var tidb = Product{
 	// TiDB docs, "Error Codes and Troubleshooting", and MySQL's for the rest. TiDB rolls the transaction back at a deadlock and at whatever its storage
 	// refuses when it commits.
 	Errors: append([]ErrorRow{
-		{[]string{"9007", "8005", "8002", "8022", "8028"}, aborting(serialization)}, // write conflict; its older number; SELECT FOR UPDATE; retryable commit error; schema changed
+		{Codes: []string{"9007", "8005", "8002", "8022", "8028"}, Class: aborting(serialization)}, // write conflict; its older number; SELECT FOR UPDATE; retryable commit error; schema changed
 		// Resolving a lock, a transaction too large, schema out of date, the storage's and the scheduler's time-outs, garbage collection.
-		{[]string{"9004", "8004", "8027", "8223", "9001", "9002", "9003", "9005", "9006", "9008"}, aborting(ErrorClass{Reason: answer.ReasonOther})},
-		{[]string{"8141", "8133"}, aborting(internal)}, // assertion failed, data inconsistent
+		{Codes: []string{"9004", "8004", "8027", "8223", "9001", "9002", "9003", "9005", "9006", "9008"}, Class: aborting(ErrorClass{Reason: answer.ReasonOther})},
+		{Codes: []string{"8141", "8133"}, Class: aborting(internal)}, // assertion failed, data inconsistent
+		// Unknown error: what its sources have no number for. Two say that a statement in conflict was tried again for too long, or too often
+		// (sessiontxn/isolation, handleAfterPessimisticLockError; executor/adapter.go, handlePessimisticLockError), others that a setting forbids it.
+		{Codes: []string{"1105"}, Class: lockTimeout, Says: []string{"lock wait timeout", "pessimistic lock retry limit reached"}},
+		{Codes: []string{"1105"}, Class: mistake, Says: []string{"can not execute write statement when", "can not execute select for update statement when"}},
 	}, innodbErrors...),
 	Own:      append([]string{"metrics_schema", "inspection_schema", "lightning_task_info"}, mysqlOwn...),
 	Client:   "mysql",

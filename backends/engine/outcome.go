@@ -16,7 +16,7 @@ func Judge(p *product.Product, a answer.Answer, err error) answer.Outcome {
 		}
 		return answer.Outcome{Effect: answer.EffectNone}
 	}
-	c := p.Error(a.Err.Code)
+	c := p.Error(a.Err.Code, a.Err.Message)
 	o := answer.Outcome{Effect: answer.EffectStatement, Reason: c.Reason, Retry: c.Retry}
 	switch {
 	case err != nil || c.Gone:

@@ -158,7 +158,7 @@ func (c *conn) do(sql string, a *answer.Answer) error {
 			return fmt.Errorf("read answer: %w", err)
 		}
 	}
-	if a.Err != nil && !lost(a.Err.Code) {
+	if a.Err != nil && !lost(a.Err) {
 		// An error packet does not tell whether the transaction is still open (deadlock, implicit commit); PING's answer does.
 		if err := c.ping(); err != nil {
 			return err
@@ -176,8 +176,8 @@ func (c *conn) do(sql string, a *answer.Answer) error {
 	return nil
 }
 
-// lost reports whether a server of the family closes the connection after an error with this number.
-func lost(code string) bool { return product.Of("mysql").Error(code).Gone }
+// lost reports whether a server of the family closes the connection after an error.
+func lost(e *answer.Error) bool { return product.Of("mysql").Error(e.Code, e.Message).Gone }
 
 func (c *conn) ping() error {
 	if err := c.send(protocol.COM_PING, ""); err != nil {

@@ -111,7 +111,7 @@ func (h *handle) stale(e *answer.Error) *answer.Error {
 	if e.Code != "SQLITE_ERROR" || h.current {
 		return e
 	}
-	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && product.Of("sqlite").Error(refused.Code).Retry {
+	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && product.Of("sqlite").Error(refused.Code, refused.Message).Retry {
 		refused.Message += ", so that it is not known whether " + e.Message
 		return refused
 	}

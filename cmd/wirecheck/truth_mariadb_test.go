@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 var (
@@ -47,11 +50,8 @@ func (w *mariaTruth) next() int64 {
 
 // mariaConflict reports whether an error ended the transaction, or the statement at least: what is to be expected of conflicts.
 func mariaConflict(err error) bool {
-	var e *mysql.MySQLError
-	if errors.As(err, &e) && e.Number == 1105 { // TiDB: "pessimistic lock retry limit reached"
-		return strings.Contains(e.Message, "retry limit")
-	}
-	return errors.As(err, &e) && slices.Contains([]uint16{1213, 1205, 1020, 1062, 1412, 8002, 8028, 9007}, e.Number)
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && (e.Number == 1062 || product.Of(cmp.Or(os.Getenv(testserver.FamilyVariable), "mariadb")).Error(strconv.Itoa(int(e.Number)), e.Message).Retry)
 }
 
 // session runs random transactions on one connection. bypass: it does not go through the proxy, so it writes values that

@@ -214,14 +214,17 @@ func writeProduct(b *strings.Builder, p *product.Product) {
 	if len(p.Errors) > 0 {
 		fmt.Fprintf(b, "\n### Errors of %s\n\nAny other code is the statement's own fault.\n\n| codes | reason | may succeed when repeated | ends |\n|---|---|---|---|\n", p.Title)
 		for _, e := range p.Errors {
-			ends := "-"
+			ends, codes := "-", strings.Join(e.Codes, ", ")
+			if len(e.Says) > 0 {
+				codes += `, saying "` + strings.Join(e.Says, `" or "`) + `"`
+			}
 			switch {
 			case e.Class.Gone:
 				ends = "the connection"
 			case e.Class.Aborts:
 				ends = "the transaction"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", strings.Join(e.Codes, ", "), e.Class.Reason, map[bool]string{true: "yes", false: "-"}[e.Class.Retry], ends)
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", codes, e.Class.Reason, map[bool]string{true: "yes", false: "-"}[e.Class.Retry], ends)
 		}
 	}
 	if len(p.Causes) > 0 {

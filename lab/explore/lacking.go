@@ -46,7 +46,7 @@ func (l *Lacking) add(s *replay.Step, p *product.Product) {
 		return
 	}
 	e := s.Answer.Err
-	class := p.Error(e.Code)
+	class := p.Error(e.Code, e.Message)
 	if class.Reason != answer.ReasonFailed { // which refuses all, for what made the transaction fail
 		l.mistaken[s.Session] = class.Mistake
 	}

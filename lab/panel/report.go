@@ -68,7 +68,7 @@ func (r *CaseReport) refused(d *Judgement, outcomes []scenario.Outcome, t scenar
 		stated := func(o scenario.Outcome) bool {
 			return strings.Contains(o.Condition.String(), "failed("+ev.Step.Name+")")
 		}
-		if product.Of(t.Engine).Error(e.Code).Mistake && !slices.ContainsFunc(outcomes, stated) {
+		if product.Of(t.Engine).Error(e.Code, e.Message).Mistake && !slices.ContainsFunc(outcomes, stated) {
 			r.Mistakes = append(r.Mistakes, fmt.Sprintf("step %s failed with %s", ev.Step.Name, prose.Line(e.Text(), prose.Width)))
 		}
 	}

@@ -349,7 +349,7 @@ func (c *Checker) statement(e *history.Event) {
 		}
 		counted(c, e)
 		if e.Error != nil {
-			c.coverage.failed(e, c.sessionOf(e.Session).dbms.Error(e.Error.Code).Mistake)
+			c.coverage.failed(e, c.sessionOf(e.Session).dbms.Error(e.Error.Code, e.Error.Message).Mistake)
 		}
 		return // outside a transaction (SET and the like), or of one that was already taken for lost
 	}
@@ -369,7 +369,7 @@ func (c *Checker) statement(e *history.Event) {
 		t.undone = true
 	}
 	if e.Error != nil {
-		if is := t.product().Error(e.Error.Code); is.Reason != answer.ReasonFailed { // a failed transaction refuses all, for what made it fail
+		if is := t.product().Error(e.Error.Code, e.Error.Message); is.Reason != answer.ReasonFailed { // a failed transaction refuses all, for what made it fail
 			t.mistaken = is.Mistake
 		}
 		c.coverage.failed(e, t.mistaken)

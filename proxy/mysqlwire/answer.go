@@ -158,7 +158,7 @@ func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 // fail ends the whole answer with an error and relays its packet.
 func (a *answer) fail(st *sentStatement, b []byte, e *history.ServerError) error {
 	o := a.o
-	e.Aborted = o.traits.abortsAt(st.plan, e.Code)
+	e.Aborted = o.traits.abortsAt(st.plan, e)
 	o.victim = o.victim || e.Code == deadlock
 	due := o.tracker.Done(st.running, record.Result{Err: e})
 	if e.Aborted {

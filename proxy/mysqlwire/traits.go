@@ -52,10 +52,10 @@ var tableless = regexp.MustCompile(`(?is)^\s*(?:DROP\s+TRIGGER|(?:CREATE|ALTER|D
 var tables = regexp.MustCompile(`(?i)\b(?:FROM|TABLE)\b|\bSELECT\b(?s:.*)\bSELECT\b`)
 
 // abortsAt reports whether an error in answer to p says that the whole transaction is rolled back.
-func (t *traits) abortsAt(p *rewrite.Plan, code string) bool {
+func (t *traits) abortsAt(p *rewrite.Plan, e *history.ServerError) bool {
 	// ErrResultUndetermined: whether the transaction was committed is not known.
 	const undetermined = "8501"
-	return t.Error(code).Aborts || t.optimistic && p.Control.Verb == statement.ControlCommit && code != undetermined
+	return t.Error(e.Code, e.Message).Aborts || t.optimistic && p.Control.Verb == statement.ControlCommit && e.Code != undetermined
 }
 
 // refused reports whether an error, before which nothing was relayed of the answer to p, says that nothing of p was executed.

@@ -117,7 +117,7 @@ func (f *Transaction) done(sql string, err *answer.Error, p *product.Product) an
 	case e == effectMany:
 		f.Status = answer.Unknown
 	case err != nil:
-		f.failed(e, p, p.Error(err.Code))
+		f.failed(e, p, p.Error(err.Code, err.Message))
 	case e == effectBegin:
 		f.Status = answer.Open
 	case e == effectEnd, e == effectImplicit:

@@ -107,7 +107,7 @@ const (
 	killLimit      = 10 * time.Second
 	grace          = 250 * time.Microsecond // before the lock views are asked about a step: most are done by then
 	pollEvery      = time.Millisecond       // between looks that showed nothing new
-	overlapGrace   = 20 * time.Millisecond  // how long one waits at least for a step that had not ended in the trace either
+	overlapGrace   = 250 * time.Millisecond // how long one waits at least for a step that had not ended in the trace either
 	readGrace      = time.Second            // the same, for a plain read, which seldom waits, and sees what is committed meanwhile
 	enoughLooks    = 3                      // at the locks in that time
 )

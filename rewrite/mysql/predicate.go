@@ -98,7 +98,9 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
 		return "FOR SHARE may lock nothing"
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
-		return "SKIP LOCKED hides rows"
+		// It may leave out any row (MySQL manual, 17.7.2.4: an inconsistent view, for tables that are queues), so nothing follows of those that it leaves out.
+		s.plan.Asks = append(s.plan.Asks, rewrite.Ask{Table: list[0].table(), Where: condition.Never, Current: true})
+		return ""
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil

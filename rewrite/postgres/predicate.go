@@ -30,10 +30,10 @@ func (x *planner) predicates(n *pg.Node) {
 		}
 	case *pg.Node_UpdateStmt:
 		u := s.UpdateStmt
-		x.askedByWrite(u, u.Relation, u.WhereClause, u.TargetList, len(u.FromClause) > 0 || u.WithClause != nil)
+		x.askedByWrite(u, u.Relation, u.WhereClause, u.TargetList, u.FromClause, u.WithClause)
 	case *pg.Node_DeleteStmt:
 		d := s.DeleteStmt
-		x.askedByWrite(d, d.Relation, d.WhereClause, nil, len(d.UsingClause) > 0 || d.WithClause != nil)
+		x.askedByWrite(d, d.Relation, d.WhereClause, nil, d.UsingClause, d.WithClause)
 	case *pg.Node_InsertStmt:
 		if tables := len(x.content(s.InsertStmt).tables); tables > 1 {
 			x.askedByInsert(s.InsertStmt, tables-1)
@@ -94,8 +94,8 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "it reads several tables or a subquery"
 	case s.HavingClause != nil && !soleGroup(x, s):
 		x.plan.Unread = "HAVING hides groups"
-	case slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return n.GetLockingClause().GetWaitPolicy() == pg.LockWaitPolicy_LockWaitSkip }):
-		x.plan.Unread = "SKIP LOCKED hides rows"
+	case skipsLocked(s):
+		asksForNone(x, s)
 	default:
 		if s.LimitOffset != nil {
 			v, ok := x.value(s.LimitOffset, condition.Number, "int8", &ask)
@@ -248,9 +248,13 @@ func constants(list []*pg.Node) bool {
 	return !slices.ContainsFunc(list, func(n *pg.Node) bool { return n.GetResTarget().GetVal().GetAConst() == nil })
 }
 
-func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, values []*pg.Node, others bool) {
+func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, values, from []*pg.Node, with *pg.WithClause) {
+	if q := queued(x, m, rv, where, from, with); q != nil {
+		asksForNone(x, q)
+		return
+	}
 	switch {
-	case others || len(x.content(m).tables) > 1+x.within(where, values, false):
+	case len(from) > 0, with != nil, len(x.content(m).tables) > 1+x.within(where, values, false):
 		x.plan.Unread = "it reads several tables or a subquery"
 	case where.GetCurrentOfExpr() != nil:
 	default:

@@ -50,8 +50,9 @@ demo:
 	./bin/wirecheck demo
 
 # Everything once, and what shares state between goroutines under the race detector, beside the rest. Fuzz targets run on their corpus. Much of the
-# time is waiting for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again.
-TEST = .ci/scratch $(GO) test -count=1 -vet=off -p 2 -parallel 4
+# time is waiting for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again. Linking
+# without debugging information takes half the time.
+TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 2 -parallel 4
 test: fmt vet
 	@$(MAKE) --no-print-directory -j 3 test-race test-rest test-random
 

@@ -101,7 +101,7 @@ func (l *lacking) within(q *ast.SelectStmt, of ast.ExprNode) {
 			return
 		}
 	}
-	if q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.GroupBy != nil || q.Having != nil || q.LockInfo != nil || walk(q).queries != 1 || l.s.aggregates(q) {
+	if !plainQuery(q) || q.GroupBy != nil || q.Having != nil || l.s.aggregates(q) {
 		return
 	}
 	list, ok := l.s.sources(q.From.TableRefs, nil)
@@ -127,7 +127,7 @@ func (l *lacking) within(q *ast.SelectStmt, of ast.ExprNode) {
 
 // beside looks at a subquery of the select list, which aggregates rows of another table.
 func (l *lacking) beside(q *ast.SelectStmt) {
-	if q.From == nil || q.Fields == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.GroupBy != nil || q.Having != nil || q.Limit != nil || q.LockInfo != nil || walk(q).queries != 1 || !l.s.aggregates(q) {
+	if !plainQuery(q) || q.Fields == nil || q.GroupBy != nil || q.Having != nil || q.Limit != nil || !l.s.aggregates(q) {
 		return
 	}
 	list, ok := l.s.sources(q.From.TableRefs, nil)

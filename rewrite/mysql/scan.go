@@ -281,7 +281,7 @@ func decodeScan(tables []told, limit int) func([]history.Access, [][]byte) ([]hi
 // scan gives the tables of a query and the text of its clauses FROM and WHERE. ok is false if they cannot be evaluated once more.
 func (r *reader) scan(q *ast.SelectStmt) (list []source, text string, ok bool) {
 	s := r.s
-	if q == nil || q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.LockInfo != nil || q.SelectIntoOpt != nil || walk(q).queries != 1 {
+	if !plainQuery(q) {
 		return nil, "", false
 	}
 	list, ok = s.sources(q.From.TableRefs, nil)

@@ -106,7 +106,7 @@ func (in *inner) ask(q *ast.SelectStmt, exists bool) {
 	for derived := q; derived != nil; derived = counted(derived) {
 		q = derived
 	}
-	if q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.Having != nil || q.Limit != nil || q.LockInfo != nil || walk(q).queries != 1 {
+	if !plainQuery(q) || q.Having != nil || q.Limit != nil {
 		return
 	}
 	list, ok := s.sources(q.From.TableRefs, nil)
@@ -116,4 +116,9 @@ func (in *inner) ask(q *ast.SelectStmt, exists bool) {
 	if s.asked(q.From.TableRefs, &list[0], q.Where, nil, rewrite.Ask{Within: true, Exists: exists}, s.whereIn(q), nil) == "" {
 		in.asked += all.sub
 	}
+}
+
+// plainQuery reports whether a query reads tables, locks nothing, and has no query within it.
+func plainQuery(q *ast.SelectStmt) bool {
+	return q != nil && q.From != nil && q.Kind == ast.SelectStmtKindSelect && q.With == nil && q.LockInfo == nil && q.SelectIntoOpt == nil && walk(q).queries == 1
 }

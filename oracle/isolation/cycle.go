@@ -170,7 +170,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 	g.paths.Backward = g.paths.Backward || e.kind&cycle.Anti == 0 && from.end > to.end
 	g.commuted = g.commuted || e.kind&edgeRows != 0
 	if l.kinds&e.kind == 0 {
-		g.add(l, e.kind)
+		g.become(l, l.kinds|e.kind)
 		g.edges = append(g.edges, newEdge{from, to})
 	}
 	n := 0

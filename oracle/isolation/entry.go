@@ -127,9 +127,9 @@ func (n *entry) write(i int) {
 	t.touched = append(t.touched, v)
 	if st.failed {
 		if v.is != live {
-			v.writer, v.is, v.wstmt = t, dead, a.stmt
+			v.writer, v.wstmt, a.node = t, a.stmt, v
+			dies(n.c, v)
 			putAt(n.c, v, said.order, 0)
-			a.node = v
 		}
 		return
 	}

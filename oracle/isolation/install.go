@@ -6,6 +6,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/oracle/cycle"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
 	"wirecheck/statement/condition"
@@ -204,13 +205,15 @@ func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
 	}
 	w.touched = append(w.touched, v)
 	if v.thin = garbage(c, v, w); v.thin || w.state == stateAborted {
-		v.is = dead
+		dies(c, v)
 		return false
 	}
 	if w.undone && v.row != nil && v.order > 0 && slices.ContainsFunc(v.row.ordered, func(u *version) bool { return u != v && u.writer == w && u.is == live }) {
 		// Beside a version that the transaction lists, this one was replaced by it, or it was undone.
-		if v.is = dead; !w.undid() {
-			v.writer, v.is = nil, unknownWriter
+		if w.undid() {
+			dies(c, v)
+		} else {
+			v.writer = nil
 		}
 		return false
 	}
@@ -282,8 +285,8 @@ func (c *Checker) installAborted(t *txn) {
 			}
 			continue
 		}
-		v.writer, v.is, v.wstmt = t, dead, a.stmt
-		a.node = v
+		v.writer, v.wstmt, a.node = t, a.stmt, v
+		dies(c, v)
 		putAt(c, v, said.order, 0)
 		c.dirtyReads(anomaly.G1a, v)
 		if v.next != nil {
@@ -291,6 +294,19 @@ func (c *Checker) installAborted(t *txn) {
 		}
 	}
 	c.adopt(t)
+}
+
+// dies says that v was undone. It is not in the version order then and has no successor (Adya 1999, section 4.1), so the anti-dependencies that reads of it
+// have from the time when that was not known are taken out.
+func dies(c *Checker, v *version) {
+	if v.is = dead; v.after() == nil {
+		return // there are none
+	}
+	for _, r := range v.readers {
+		for _, l := range r.t.out {
+			c.retract(l, func(e *edge) bool { return e.from == v && e.pred == nil && e.kind&cycle.Anti != 0 })
+		}
+	}
 }
 
 // installLimbo keeps a transaction of unknown outcome aside, until a version of it is seen.

@@ -63,6 +63,8 @@ const two = `s1 t1 begin "read committed"; s2 t2 begin "read committed"
 `
 const three = `s1 t1 begin "read committed"; s2 t2 begin "read committed"; s3 t3 begin "read committed"
 `
+const four = three + `s4 t4 begin "read committed"
+`
 
 const reading = `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; s3 t3 begin "read committed"
 `
@@ -110,6 +112,10 @@ func TestAnomalies(t *testing.T) {
 		{"before the savepoint", two + `t1 w x 0>1; t1 w y 0>1; t2 r x@1; t1 undo 2; t1 commit; t2 commit`, ""},
 		{"refused statement", two + `t1 w x 0>1 error "23505"; t2 r x@1; t1 commit; t2 commit`, "violation: G1a aborted read [1 2]"},
 		{"update of an aborted version", two + `t1 w x 0>1; t2 inc x 1>2; t1 abort; t2 commit`, "violation: G1a aborted read [1 2]"},
+
+		{"aborted version, replaced before it was undone, has no successor", four + `t1 w x 0>1; t2 r x@1; t2 w y 0>1; t2 commit; t3 w x >2; t3 w z 0>1; t3 commit; t1 abort; t4 r z@1; t4 r y@0; t4 commit`, "violation: G1a aborted read [1 2]"},
+		{"version undone by savepoint, replaced before that was told", four + `t1 stmt; t1 w x 0>1; t2 r x@1; t2 w y 0>1; t2 commit; t3 w x >2; t3 w z 0>1; t3 commit; t1 undo 2; t1 commit; t4 r z@1; t4 r y@0; t4 commit`, "violation: G1a aborted read [1 2]"},
+		{"committed version, replaced before that was told", four + `t1 w x 0>1; t2 r x@1; t2 w y 0>1; t2 commit; t3 w x >2; t3 w z 0>1; t3 commit; t1 commit; t4 r z@1; t4 r y@0; t4 commit`, "G2-item  [2 3 4]"},
 
 		{"garbage read", tokens + `t1 w x 0>1; t1 commit; t2 r x@5!T1; t2 commit`, "violation: garbage-read garbage read [1 2]"},
 		{"garbage read, told before its writer ends", tokens + `t1 w x 0>1; t2 r x@5!T1; t2 commit; t1 commit`, "violation: garbage-read garbage read [1 2]"},

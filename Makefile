@@ -160,6 +160,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
 	$(GO) test -count=1 -timeout 60m -v -run TestOneChange ./live -changes 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
+	$(GO) test -count=1 -timeout 60m -v -run TestExact ./oracle/inferred -exact-cases 1000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign ./oracle/isolation -mutations 60000
 	$(GO) test -count=1 -timeout 60m -v ./oracle/level -simulations 5000 -level-cases 100000 -strangers 20000
 	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac

@@ -27,7 +27,7 @@ func At(l *level.Level, name string, findings []oracle.Finding) {
 // them; or, if a serial order was found, those that also ask for the order of sessions or real time, unless that was looked for.
 func levels(c *checker, data []edge) []level.Verdict {
 	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}}
-	o.ids = transactions(c, o.g)
+	o.ids, o.txns = transactions(c, o.g)
 	for _, edges := range [][]edge{data, c.reread} {
 		for i := range edges {
 			e := &edges[i]
@@ -58,9 +58,10 @@ func levels(c *checker, data []edge) []level.Verdict {
 	return vs
 }
 
-// transactions adds the nodes to g and gives their IDs, which are their places in the history if those of the source are not unique.
-func transactions(c *checker, g *level.Graph) []uint64 {
+// transactions adds the nodes to g and gives all IDs, which are their places in the history if those of the source are not unique, and the nodes.
+func transactions(c *checker, g *level.Graph) ([]uint64, []level.Txn) {
 	ids, met, unique := make([]uint64, len(c.h.Transactions)), map[uint64]bool{}, true
+	nodes := make([]level.Txn, len(c.h.Transactions))
 	apart := uint64(0) // the highest number of a session
 	for t := range c.h.Transactions {
 		x := &c.h.Transactions[t]
@@ -88,6 +89,7 @@ func transactions(c *checker, g *level.Graph) []uint64 {
 		}
 		n.From = max(n.From, began[n.Session])
 		began[n.Session] = n.From
+		nodes[t] = n
 		g.AddTxn(n)
 	}
 	for t := range c.h.Transactions {
@@ -95,7 +97,7 @@ func transactions(c *checker, g *level.Graph) []uint64 {
 			g.Wrote(ids[t])
 		}
 	}
-	return ids
+	return ids, nodes
 }
 
 func unsure(c *checker) string {

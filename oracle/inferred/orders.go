@@ -23,6 +23,7 @@ type orders struct {
 	c      *checker
 	g      *level.Graph
 	ids    []uint64
+	txns   []level.Txn
 	number map[[2]int32]uint32 // of what a transaction wrote to a key: only its last version counts
 	pairs  []pair
 	tries  int
@@ -91,7 +92,11 @@ func (o *orders) decide(vs []level.Verdict) {
 			return
 		}
 	}
-	small := o.c.coverage.Committed+o.c.coverage.Inferred <= mostExact && o.choices()
+	small := o.c.coverage.Committed+o.c.coverage.Inferred <= mostExact
+	if small {
+		o.execute(vs, held, open)
+	}
+	small = small && o.choices()
 	for i := range vs {
 		v := &vs[i]
 		if !open(*v) {
@@ -111,6 +116,43 @@ func (o *orders) decide(vs []level.Verdict) {
 			case found:
 				v.State = level.Satisfied
 			case decided:
+				v.State, v.Witness = level.Broken, o.noOrder()
+			}
+		}
+	}
+}
+
+// executed are the levels that executions define, each in front of the weaker ones (Cerone, Bernardi and Gotsman 2015): kinds say what is kept apart, and first
+// that of two that write one key one commits before the other one begins.
+var executed = []executable{
+	{level: "strict serializable", kinds: so | rt}, {level: "strong session serializable", kinds: so}, {level: "PL-3", same: "PL-2.99"},
+	{level: "strong snapshot isolation", kinds: so | rt, apart: true, first: true}, {level: "strong session snapshot isolation", kinds: so, apart: true, first: true},
+	{level: "snapshot isolation", apart: true, first: true}, {level: "prefix consistency", kinds: so, apart: true},
+}
+
+// executable is a level that executions define. same is one that is broken wherever that is which no fact breaks, as without conditions PL-2.99 is.
+type executable struct {
+	level, same  string
+	kinds        kinds
+	apart, first bool
+}
+
+// execute settles the verdicts of the levels that executions of registers define, and of those that they imply.
+func (o *orders) execute(vs []level.Verdict, held map[string]bool, open func(level.Verdict) bool) {
+	if o.c.h.Lists() {
+		return
+	}
+	for i := range executed {
+		at := slices.IndexFunc(vs, func(v level.Verdict) bool { return v.Level == executed[i].level })
+		if !open(vs[at]) {
+			continue
+		}
+		found, decided := over(o, &executed[i]).search()
+		for k := range vs {
+			switch v := &vs[k]; {
+			case found && level.Implies(executed[i].level, v.Level):
+				held[v.Level] = true
+			case decided && !found && (v.Level == executed[i].level || v.Level == executed[i].same):
 				v.State, v.Witness = level.Broken, o.noOrder()
 			}
 		}

@@ -3,18 +3,11 @@ package inferred
 import (
 	"container/heap"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wirecheck/history"
 	"wirecheck/history/observed"
 )
-
-// mostExact is how many transactions a history may have for an exhaustive search for a serial order.
-const mostExact = 20
-
-// mostTries bounds that search.
-const mostTries = 2_000_000
 
 // decide says whether it means something that nothing more was found. data counts the edges that are no mere order.
 func (c *checker) decide(data int) {
@@ -50,7 +43,7 @@ func (c *checker) serial(data int) {
 	if c.world().replays(c.topological(c.edges)) {
 		c.coverage.Serial = true
 	} else if n := c.coverage.Committed + c.coverage.Inferred; n <= mostExact && len(c.preloaded) == 0 {
-		found, decided := c.world().exhaust(c.edges)
+		found, decided := serially(c, c.edges).search()
 		switch {
 		case found:
 			c.coverage.Serial = true
@@ -68,7 +61,7 @@ func (c *checker) serial(data int) {
 func (c *checker) notSerial(data int) {
 	f := finding{class: NotSerializable, text: "no serial order of the committed transactions gives every read its value"}
 	if c.opts.Order {
-		if found, decided := c.world().exhaust(c.edges[:data]); found || !decided {
+		if found, decided := serially(c, c.edges[:data]).search(); found || !decided {
 			f.class, f.text = NotStrict, "no serial order that keeps the order of sessions and real time gives every read its value"
 		}
 	}
@@ -141,7 +134,7 @@ func (w *world) replays(order []int32) bool {
 	c := w.c
 	seen := 0
 	for _, t := range order {
-		if _, ok := w.run(t); !ok {
+		if !w.run(t) {
 			return false
 		}
 		seen++
@@ -164,19 +157,12 @@ func (c *checker) world() *world {
 	return w
 }
 
-// undo is what a key had before.
-type undo struct {
-	key int32
-	old []string
-}
-
-// run executes a transaction; ok is false if it read something else. What it changed can be taken back with the undos.
-func (w *world) run(t int32) (undos []undo, ok bool) {
+// run executes a transaction; ok is false if it read something else.
+func (w *world) run(t int32) (ok bool) {
 	x := &w.c.h.Transactions[t]
 	for i := range x.Ops {
 		op, k := &x.Ops[i], w.c.ids[t][i]
 		if op.Kind != observed.Read {
-			undos = append(undos, undo{k, w.state[k]})
 			if op.Kind == observed.Append {
 				w.state[k] = append(slices.Clip(w.state[k]), op.Value)
 			} else {
@@ -189,75 +175,8 @@ func (w *world) run(t int32) (undos []undo, ok bool) {
 		}
 		got := seenBy(op, w.c.keys[k].list)
 		if !slices.Equal(w.state[k], got) {
-			return undos, false
-		}
-	}
-	return undos, true
-}
-
-func (w *world) back(undos []undo) {
-	for _, u := range slices.Backward(undos) {
-		if u.old == nil {
-			delete(w.state, u.key)
-		} else {
-			w.state[u.key] = u.old
-		}
-	}
-}
-
-// exhaust tries all serial orders that keep the edges. decided is false if there were too many.
-func (w *world) exhaust(edges []edge) (found, decided bool) {
-	c := w.c
-	var nodes []int32
-	place := map[int32]int{}
-	for t := range c.h.Transactions {
-		if c.node[t] {
-			place[int32(t)] = len(nodes)
-			nodes = append(nodes, int32(t))
-		}
-	}
-	before := make([]uint32, len(nodes))
-	for i := range edges {
-		before[place[edges[i].to]] |= 1 << place[edges[i].from]
-	}
-	failed := map[string]bool{}
-	tries := 0
-	var search func(done uint32) bool
-	search = func(done uint32) bool {
-		if done == 1<<len(nodes)-1 {
-			return true
-		}
-		name := strconv.FormatUint(uint64(done), 16) + w.text()
-		if failed[name] {
 			return false
 		}
-		for i, t := range nodes {
-			if done&(1<<i) != 0 || before[i]&^done != 0 {
-				continue
-			}
-			if tries++; tries > mostTries {
-				return false
-			}
-			undos, ok := w.run(t)
-			if ok && search(done|1<<i) {
-				return true
-			}
-			w.back(undos)
-		}
-		failed[name] = true
-		return false
 	}
-	found = search(0)
-	return found, found || tries <= mostTries
-}
-
-// text is the state of all keys.
-func (w *world) text() string {
-	var b strings.Builder
-	for k := range w.c.keys {
-		if v, ok := w.state[int32(k)]; ok {
-			b.WriteString(" " + strconv.Itoa(k) + "=" + strings.Join(v, ","))
-		}
-	}
-	return b.String()
+	return true
 }

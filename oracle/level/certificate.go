@@ -1,6 +1,10 @@
 package level
 
-import "iter"
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
 
 // form says in which order transactions have to fit that a level is satisfied, and what that order has to show besides.
 type form struct {
@@ -86,13 +90,13 @@ func (g *Graph) Certificate(name string, groups iter.Seq[[]uint64]) *Certificate
 		}
 	}
 	if groups != nil {
-		p.Order = g.all(p.Order, groups, f.split)
+		g.all(p, groups, f.split)
 	}
 	return p
 }
 
-// all puts the other transactions of a history between those of the graph.
-func (g *Graph) all(points []Point, groups iter.Seq[[]uint64], split bool) []Point {
+// all puts the other transactions of a history between those of the graph. Those of the views, too, then stand in the order of the groups.
+func (g *Graph) all(c *Certificate, groups iter.Seq[[]uint64], split bool) {
 	of, lists := make([]int, len(g.txns)), make([][]Point, 1) // of transactions that are a group alone: the first one
 	n := 0
 	for group := range groups {
@@ -106,14 +110,22 @@ func (g *Graph) all(points []Point, groups iter.Seq[[]uint64], split bool) []Poi
 		}
 		lists = append(lists, nil)
 	}
-	for _, p := range points {
-		at, _ := g.at.of(p.Txn)
-		lists[of[at]] = append(lists[of[at]], p)
+	groupOf := func(id uint64) int {
+		at, _ := g.at.of(id)
+		return of[at]
+	}
+	for _, p := range c.Order {
+		n := groupOf(p.Txn)
+		lists[n] = append(lists[n], p)
+	}
+	for _, view := range c.Views {
+		slices.SortStableFunc(view, func(a, b uint64) int { return cmp.Compare(groupOf(a), groupOf(b)) })
 	}
 	if split {
 		n *= 2
 	}
-	points, lists = make([]Point, 0, n), lists[1:]
+	points := make([]Point, 0, n)
+	lists = lists[1:]
 	for group := range groups {
 		switch {
 		case len(group) > 1:
@@ -124,7 +136,7 @@ func (g *Graph) all(points []Point, groups iter.Seq[[]uint64], split bool) []Poi
 			points = append(points, Point{group[0], false})
 		}
 	}
-	return points
+	c.Order = points
 }
 
 // points is an order of the transactions of the graph; nil if there is none.

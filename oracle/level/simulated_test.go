@@ -109,10 +109,34 @@ func verdicts(t *testing.T, s *store, form string) (vs []level.Verdict, unsure s
 				}
 			}
 		}
+		sameInFile(t, s, vs)
 		return vs, isolation.Unsure(c)
 	}
 	r := inferred.Check(s.observed(form == "lists"), inferred.Options{Levels: true, Order: true})
 	return r.Levels, r.Unsure + r.Undecided
+}
+
+// sameInFile compares what is said of a file with what is said of the events: of the levels, and of what is found, with session order and real time too.
+func sameInFile(t *testing.T, s *store, vs []level.Verdict) {
+	events := s.events()
+	if len(events)%3 > 0 {
+		return // a file costs more
+	}
+	for _, strict := range []bool{false, true} {
+		one := isolation.New(isolation.Options{Levels: true, Keep: -1, Strict: strict})
+		for i := range events {
+			one.Add(&events[i])
+		}
+		j := judgedFile(t, events, isolation.Options{Levels: true, Strict: strict}, &level.Levels[len(events)/3%len(level.Levels)])
+		for i, v := range isolation.Levels(j.Checker).Judge() {
+			if v.State != vs[i].State {
+				t.Fatalf("strict %v: of a file %s is %s, of its events %s\n%s", strict, v.Level, v.State, vs[i].State, s)
+			}
+		}
+		if a, b := told(one), told(j.Checker); !slices.Equal(a, b) {
+			t.Fatalf("strict %v: in the events %q is found, in a file %q\n%s", strict, a, b, s)
+		}
+	}
 }
 
 // TestSimulated judges histories of stores that keep a level, with and without a fault in them, as the proxy and as clients see them: the level

@@ -766,7 +766,7 @@ func (h *sHistory) String() string {
 
 // judged are wirecheck's verdicts. findings says whether something was found that no serial order explains, and decided whether it means something
 // that nothing was.
-func (h *sHistory) judged(form string, strict bool) (vs []level.Verdict, unsure string, findings bool, undecided string) {
+func (h *sHistory) judged(t *testing.T, form string, strict bool) (vs []level.Verdict, unsure string, findings bool, undecided string) {
 	if form == "events" || form == "merged" {
 		c := isolation.New(isolation.Options{Levels: true, Keep: -1, Strict: strict})
 		events := h.events()
@@ -777,7 +777,15 @@ func (h *sHistory) judged(form string, strict bool) (vs []level.Verdict, unsure 
 			c.Add(&events[i])
 		}
 		found := c.Summary()
-		return isolation.Levels(c).Judge(), isolation.Unsure(c), len(found) > 0, ""
+		vs = isolation.Levels(c).Judge()
+		if len(events)%4 == 0 {
+			j := judgedFile(t, events, isolation.Options{Levels: true, Strict: strict}, &level.Levels[len(events)/4%len(level.Levels)])
+			inFile := isolation.Levels(j.Checker).Judge()
+			if a, b := told(c), told(j.Checker); !slices.EqualFunc(vs, inFile, func(a, b level.Verdict) bool { return a.State == b.State }) || !slices.Equal(a, b) {
+				t.Errorf("%s, strict %v: the events say\n%q %v\nand a file\n%q %v\n%s", form, strict, a, vs, b, inFile, h)
+			}
+		}
+		return vs, isolation.Unsure(c), len(found) > 0, ""
 	}
 	r := inferred.Check(h.observed(), inferred.Options{Levels: true, Order: strict})
 	return r.Levels, r.Unsure, len(r.Findings) > 0, r.Undecided
@@ -808,7 +816,7 @@ func TestStranger(t *testing.T) {
 				}
 			}
 			for _, strict := range []bool{false, true} {
-				vs, unsure, findings, undecided := h.judged(form, strict)
+				vs, unsure, findings, undecided := h.judged(t, form, strict)
 				for _, v := range vs {
 					what := "right"
 					switch {

@@ -92,58 +92,65 @@ func (h *sHistory) include() {
 // defects are what single reads show: whether PL-2 is broken, and whether a transaction contradicts its own operations (INT).
 func (h *sHistory) defects() (pl1, pl2, internal bool) {
 	for t := range h.txns {
-		x := &h.txns[t]
-		if x.outcome != history.OutcomeCommitted {
+		one, two, own := h.defectsOf(t)
+		pl1, pl2, internal = pl1 || one, pl2 || two, internal || own
+	}
+	return pl1, pl2, internal
+}
+
+// defectsOf are those that the reads of one transaction show.
+func (h *sHistory) defectsOf(t int) (pl1, pl2, internal bool) {
+	x := &h.txns[t]
+	if x.outcome != history.OutcomeCommitted {
+		return false, false, false
+	}
+	type own struct {
+		known, list bool
+		values      []int
+	}
+	state := make([]own, h.keys)
+	for i, o := range x.ops {
+		s := &state[o.key]
+		if !o.read {
+			if h.lists {
+				s.values = append(slices.Clone(s.values), o.value)
+			} else {
+				*s = own{known: true, values: []int{o.value}}
+			}
 			continue
 		}
-		type own struct {
-			known, list bool
-			values      []int
+		got := []int{}
+		if h.lists {
+			got = o.list
+		} else if o.value != 0 {
+			got = []int{o.value}
 		}
-		state := make([]own, h.keys)
-		for i, o := range x.ops {
-			s := &state[o.key]
-			if !o.read {
-				if h.lists {
-					s.values = append(slices.Clone(s.values), o.value)
-				} else {
-					*s = own{known: true, values: []int{o.value}}
-				}
+		switch {
+		case s.known && !slices.Equal(s.values, got), !s.known && len(s.values) > 0 && (len(got) < len(s.values) || !slices.Equal(got[len(got)-len(s.values):], s.values)):
+			internal = true
+		}
+		*s = own{known: true, values: got}
+		seen := map[int]bool{}
+		for k, v := range got {
+			if seen[v] {
+				pl1, pl2 = true, true
+			}
+			seen[v] = true
+			if v < 0 {
+				pl2 = true
 				continue
 			}
-			got := []int{}
-			if h.lists {
-				got = o.list
-			} else if o.value != 0 {
-				got = []int{o.value}
+			w := h.writer(v)
+			if w == t {
+				pl2 = pl2 || slices.IndexFunc(x.ops, func(p sOp) bool { return !p.read && p.value == v }) > i // from its own future
+				continue
 			}
-			switch {
-			case s.known && !slices.Equal(s.values, got), !s.known && len(s.values) > 0 && (len(got) < len(s.values) || !slices.Equal(got[len(got)-len(s.values):], s.values)):
-				internal = true
+			at := slices.IndexFunc(h.txns[w].ops, func(p sOp) bool { return !p.read && p.value == v })
+			if _, answered := h.times(t, i); h.order != nil && !h.lists {
+				sent, _ := h.times(w, at)
+				pl2 = pl2 || answered < sent // from the future
 			}
-			*s = own{known: true, values: got}
-			seen := map[int]bool{}
-			for k, v := range got {
-				if seen[v] {
-					pl1, pl2 = true, true
-				}
-				seen[v] = true
-				if v < 0 {
-					pl2 = true
-					continue
-				}
-				w := h.writer(v)
-				if w == t {
-					pl2 = pl2 || slices.IndexFunc(x.ops, func(p sOp) bool { return !p.read && p.value == v }) > i // from its own future
-					continue
-				}
-				at := slices.IndexFunc(h.txns[w].ops, func(p sOp) bool { return !p.read && p.value == v })
-				if _, answered := h.times(t, i); h.order != nil && !h.lists {
-					sent, _ := h.times(w, at)
-					pl2 = pl2 || answered < sent // from the future
-				}
-				pl2 = pl2 || h.txns[w].outcome == history.OutcomeAborted || k == len(got)-1 && !h.final(o.key, v)
-			}
+			pl2 = pl2 || h.txns[w].outcome == history.OutcomeAborted || k == len(got)-1 && !h.final(o.key, v)
 		}
 	}
 	return pl1, pl2, internal

@@ -70,6 +70,27 @@ func TestCheckForeign(t *testing.T) {
 	}
 }
 
+// TestEmptyFile judges a file with nothing in it: unknown, whatever other checker's format it is said to have. A history of wirecheck's own has a header.
+func TestEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(path, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range inputs {
+		plain := exitUnknown
+		if input == inputAuto || input == inputNative {
+			plain = exitFailed
+		}
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), []string{"check", "--input", input, path}, &out, &errs); got != plain {
+			t.Errorf("%s: exit status %d, want %d\n%s%s", input, got, plain, out.String(), errs.String())
+		}
+		if got := run(t.Context(), []string{"check", "--jepsen", "--input", input, path}, &out, &errs); got != jepsenUnknown {
+			t.Errorf("%s --jepsen: exit status %d, want %d\n%s%s", input, got, jepsenUnknown, out.String(), errs.String())
+		}
+	}
+}
+
 // TestForeignLevels asks whether foreign histories satisfy levels of the literature.
 func TestForeignLevels(t *testing.T) {
 	t.Parallel()

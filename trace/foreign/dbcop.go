@@ -53,16 +53,23 @@ type dbcopTxn struct {
 func readDBCop(data []byte) (*observed.History, error) {
 	data = bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	var sessions [][]dbcopTxn
-	if len(data) > 0 && data[0] == '{' {
+	switch {
+	case len(data) == 0:
+	case data[0] == '{':
 		var file struct {
-			Data [][]dbcopTxn `json:"data"`
+			Data *[][]dbcopTxn `json:"data"`
 		}
 		if err := json.Unmarshal(data, &file); err != nil {
 			return nil, err
 		}
-		sessions = file.Data
-	} else if err := json.Unmarshal(data, &sessions); err != nil {
-		return nil, err
+		if file.Data == nil {
+			return nil, errors.New("has no \"data\"")
+		}
+		sessions = *file.Data
+	default:
+		if err := json.Unmarshal(data, &sessions); err != nil {
+			return nil, err
+		}
 	}
 	h := &observed.History{KnownInitial: true}
 	for s, list := range sessions {
@@ -71,9 +78,6 @@ func readDBCop(data []byte) (*observed.History, error) {
 				return nil, fmt.Errorf("session %d, transaction %d: %w", s+1, i+1, err)
 			}
 		}
-	}
-	if len(h.Transactions) == 0 {
-		return nil, errEmpty
 	}
 	return h, nil
 }

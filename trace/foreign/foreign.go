@@ -30,7 +30,7 @@ var Formats = []string{Elle, JepsenJSON, Plume, DBCop, TimeKiller}
 // maxSize is the largest file that is read: all of a history is in memory, several times over.
 const maxSize = 4 << 30
 
-// Read reads a history in one of Formats. The name is used in errors.
+// Read reads a history in one of Formats. The name is used in errors. A file with nothing in it is a history without transactions.
 func Read(r io.Reader, format, name string) (h *observed.History, err error) {
 	read, ok := map[string]func([]byte) (*observed.History, error){
 		Elle: readEDN, JepsenJSON: readJepsenJSON, Plume: readPlume, DBCop: readDBCop, TimeKiller: readTimeKiller,
@@ -189,5 +189,3 @@ func checkDepth(data []byte, comment byte) error {
 	}
 	return nil
 }
-
-var errEmpty = errors.New("has no transactions")

@@ -56,9 +56,6 @@ func readPlume(data []byte) (*observed.History, error) {
 	if err := sc.Err(); err != nil {
 		return nil, err
 	}
-	if len(p.h.Transactions) == 0 {
-		return nil, errEmpty
-	}
 	return p.h, nil
 }
 

@@ -42,9 +42,6 @@ func readTimeKiller(data []byte) (*observed.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) == 0 {
-		return nil, errEmpty
-	}
 	h := &observed.History{Ordered: true}
 	slices.SortStableFunc(in, func(a, b killerTxn) int { return compareStamps(a.CTS, b.CTS) })
 	place := stampPlaces(in)

@@ -24,6 +24,7 @@ type edge struct {
 	from, to     int32
 	fromOp, toOp int32
 	kind         kinds
+	forced       bool // the level forces it; nothing that was read shows it
 }
 
 // mostPairs bounds the edges that one version draws between its readers and the writers behind it.
@@ -34,7 +35,7 @@ const noOrder = "the order in which registers were written is not known"
 
 func (c *checker) link(kind kinds, from, to access) {
 	if from.txn != to.txn && c.node[from.txn] && c.node[to.txn] {
-		c.edges = append(c.edges, edge{from.txn, to.txn, from.op, to.op, kind})
+		c.edges = append(c.edges, edge{from.txn, to.txn, from.op, to.op, kind, false})
 	}
 }
 
@@ -42,7 +43,7 @@ func (c *checker) link(kind kinds, from, to access) {
 // transaction read, and of a read of an own append, which shows what the append met.
 func (c *checker) linkAgain(kind kinds, from, to access) {
 	if from.txn != to.txn && c.node[from.txn] && c.node[to.txn] {
-		c.reread = append(c.reread, edge{from.txn, to.txn, from.op, to.op, kind})
+		c.reread = append(c.reread, edge{from.txn, to.txn, from.op, to.op, kind, false})
 	}
 }
 
@@ -379,6 +380,16 @@ func (c *checker) cyclic(info *keyInfo, parent map[int32]int32) bool {
 		}
 	}
 	return false
+}
+
+// inOrder are the edges, with those of session order and real time.
+func (c *checker) inOrder() []edge {
+	edges := slices.Clone(c.edges)
+	if !c.opts.Order {
+		c.orderEdges()
+		edges, c.edges = c.edges, edges
+	}
+	return edges
 }
 
 // orderEdges draws session order and real time.

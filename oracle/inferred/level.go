@@ -26,14 +26,7 @@ func At(l *level.Level, name string, findings []oracle.Finding) {
 // satisfied if there is an order that satisfies it (see orders). Where something else does not decide, a level that nothing breaks is unknown: all of
 // them; or, if a serial order was found, those that also ask for the order of sessions or real time, unless that was looked for.
 func levels(c *checker, data []edge) []level.Verdict {
-	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}}
-	o.ids, o.txns = transactions(c, o.g)
-	for _, edges := range [][]edge{data, c.reread} {
-		for i := range edges {
-			e := &edges[i]
-			o.add(e.kind, access{e.from, e.fromOp}, access{e.to, e.toOp})
-		}
-	}
+	o := newOrders(c, data)
 	for i := range c.found {
 		if f := &c.found[i]; level.IsFact(f.Class) {
 			fact := level.Fact{Class: f.Class}

@@ -27,6 +27,7 @@ type orders struct {
 	number map[[2]int32]uint32 // of what a transaction wrote to a key: only its last version counts
 	pairs  []pair
 	tries  int
+	edges  []edge // the known ones, with session order and real time
 }
 
 // pair is two versions of a key of which either may be the first. first is the one that is; none: not chosen.
@@ -38,6 +39,18 @@ type pair struct {
 
 // mostOrders bounds the judgements of graphs in the search for an order.
 const mostOrders = 50_000
+
+// newOrders begins with the edges that are known: data, and those for the levels alone.
+func newOrders(c *checker, data []edge) *orders {
+	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}, edges: c.inOrder()}
+	o.ids, o.txns = transactions(c, o.g)
+	for _, edges := range [][]edge{data, c.reread} {
+		for i := range edges {
+			o.addEdge(&edges[i])
+		}
+	}
+	return o
+}
 
 // orderAlone reports whether nothing is in doubt but the order of versions.
 func orderAlone(c *checker) bool {
@@ -66,6 +79,8 @@ func (o *orders) add(kind kinds, from, to access) {
 	o.g.AddEdge(e)
 }
 
+func (o *orders) addEdge(e *edge) { o.add(e.kind, access{e.from, e.fromOp}, access{e.to, e.toOp}) }
+
 // before draws the edges of version a of a key and a later one.
 func (o *orders) before(key *loose, a, b int32) {
 	x, y := &o.c.versions[a], &o.c.versions[b]
@@ -83,12 +98,15 @@ func (o *orders) decide(vs []level.Verdict) {
 	held := map[string]bool{}
 	known := o.g.Mark()
 	open := func(v level.Verdict) bool { return v.State == level.Satisfied && !held[v.Level] }
-	for order := range o.likely() {
+	try := func(order []int32) {
 		o.in(order)
 		for _, v := range o.g.Judge() {
 			held[v.Level] = held[v.Level] || v.State == level.Satisfied
 		}
-		if o.g.Cut(known); !slices.ContainsFunc(vs, open) {
+		o.g.Cut(known)
+	}
+	for order := range o.likely() {
+		if try(order); !slices.ContainsFunc(vs, open) {
 			return
 		}
 	}
@@ -108,8 +126,11 @@ func (o *orders) decide(vs []level.Verdict) {
 				v.State, v.Witness = level.Broken, vs[k].Witness
 			}
 		}
-		if v.State == level.Unknown && small {
-			l, _ := level.Parse(v.Level)
+		l, _ := level.Parse(v.Level)
+		if v.State == level.Unknown {
+			o.force(v, l, try)
+		}
+		if v.State == level.Unknown && !held[v.Level] && small {
 			found, decided := o.search(l)
 			o.g.Cut(known)
 			switch {
@@ -119,6 +140,34 @@ func (o *orders) decide(vs []level.Verdict) {
 				v.State, v.Witness = level.Broken, o.noOrder()
 			}
 		}
+	}
+	for i := range vs {
+		if v := &vs[i]; v.State == level.Unknown && held[v.Level] {
+			v.State = level.Satisfied
+		}
+	}
+}
+
+// force looks for the orders that a level forces. They break it, or an order of the transactions that keeps them is tried.
+func (o *orders) force(v *level.Verdict, l *level.Level, try func([]int32)) {
+	r, ok := rules[v.Level]
+	if !ok {
+		return
+	}
+	f, order, circle := o.c.force(r, slices.Concat(o.edges, o.c.reread))
+	switch {
+	case order != nil:
+		try(order)
+	case circle != nil:
+		known := o.g.Mark()
+		for _, e := range f.edges[f.known:] {
+			o.addEdge(&e)
+		}
+		if w := o.g.Decide(l); w.State == level.Broken {
+			v.State, v.Witness = level.Broken, w.Witness
+			w.Witness.Class, w.Witness.Name = "", anomaly.NoOrder
+		}
+		o.g.Cut(known)
 	}
 }
 
@@ -173,14 +222,9 @@ func (o *orders) noOrder() *level.Witness {
 // likely are orders of the transactions in which the versions may have come.
 func (o *orders) likely() iter.Seq[[]int32] {
 	c := o.c
-	all := slices.Clone(c.edges)
-	if !c.opts.Order {
-		c.orderEdges()
-		all, c.edges = c.edges, all
-	}
 	return func(yield func([]int32) bool) {
 		for _, use := range []kinds{ww | wr | rw | so | rt, ww | wr | rw, ww | wr | so, ww | wr, ww} {
-			order := c.topological(slices.DeleteFunc(slices.Clone(all), func(e edge) bool { return e.kind&use == 0 }))
+			order := c.topological(slices.DeleteFunc(slices.Clone(o.edges), func(e edge) bool { return e.kind&use == 0 }))
 			met := make([]bool, len(c.node))
 			for _, t := range order {
 				met[t] = true

@@ -109,37 +109,44 @@ func opText(op *observed.Op) string {
 
 // reportCycle makes a finding of a cycle.
 func (c *checker) reportCycle(g *graph, cycle []hop, sh shape, suffix oracle.Class) {
+	edges := make([]edge, len(cycle))
+	for i, h := range cycle {
+		edges[i] = *g.evidence(h, sh)
+	}
+	f := c.circle(sh.class+suffix, edges)
+	if suffix == "" {
+		f.Name = nameOf(&f)
+	}
+	c.publish(f, "")
+}
+
+// circle is a finding of edges that make a cycle.
+func (c *checker) circle(class oracle.Class, edges []edge) oracle.Finding {
 	// T1 is the transaction that comes first in the history.
 	first := 0
-	for i := range cycle {
-		if cycle[i].from < cycle[first].from {
+	for i := range edges {
+		if edges[i].from < edges[first].from {
 			first = i
 		}
 	}
-	cycle = slices.Concat(cycle[first:], cycle[:first])
-	f := oracle.Finding{Oracle: Descriptor.Name, Class: sh.class + suffix, Kind: oracle.KindAnomaly, Tables: []string{table}, Seen: 1, Remedies: []oracle.Remedy{}}
-	ops := make([][]int, len(cycle))
-	edges := make([]*edge, len(cycle))
-	for i, h := range cycle {
-		e := g.evidence(h, sh)
-		edges[i] = e
+	edges = slices.Concat(edges[first:], edges[:first])
+	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Kind: oracle.KindAnomaly, Tables: []string{table}, Seen: 1, Remedies: []oracle.Remedy{}}
+	ops := make([][]int, len(edges))
+	for i, e := range edges {
 		ops[i] = append(ops[i], int(e.fromOp))
-		ops[(i+1)%len(cycle)] = append(ops[(i+1)%len(cycle)], int(e.toOp))
+		ops[(i+1)%len(edges)] = append(ops[(i+1)%len(edges)], int(e.toOp))
 	}
-	for i, h := range cycle {
-		f.Transactions = append(f.Transactions, c.public(i, int(h.from), ops[i]))
+	for i, e := range edges {
+		f.Transactions = append(f.Transactions, c.public(i, int(e.from), ops[i]))
 	}
-	for i := range cycle {
-		f.Edges = append(f.Edges, c.publicEdge(edges[i], i, (i+1)%len(cycle)))
+	for i := range edges {
+		f.Edges = append(f.Edges, c.publicEdge(&edges[i], i, (i+1)%len(edges)))
 	}
 	if i := slices.IndexFunc(f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW }); i >= 0 {
 		f.Edges = slices.Concat(f.Edges[i:], f.Edges[:i])
 	}
 	f.Session = f.Transactions[len(f.Transactions)-1].Session
-	if suffix == "" {
-		f.Name = nameOf(&f)
-	}
-	c.publish(f, "")
+	return f
 }
 
 // nameOf is the everyday name of a cycle.
@@ -192,6 +199,9 @@ func (c *checker) publicEdge(e *edge, from, to int) oracle.Edge {
 		out.ToVersion = x.Value
 	default:
 		out.Kind, out.Text = oracle.EdgeRW, fmt.Sprintf("%s read %s of %s, without %s, which %s wrote", a, resultText(x), x.Key, y.Value, b)
+	}
+	if e.forced {
+		out.Text += "; in the other order, a read of " + x.Key + " does not give its value"
 	}
 	return out
 }

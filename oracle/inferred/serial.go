@@ -42,6 +42,10 @@ func reasons(omitted map[string]int) (out []string) {
 func (c *checker) serial(data int) {
 	if c.world().replays(c.topological(c.edges)) {
 		c.coverage.Serial = true
+	} else if order, broken := c.forcedSerial(data); broken {
+		return
+	} else if order != nil && c.world().replays(order) {
+		c.coverage.Serial = true
 	} else if n := c.coverage.Committed + c.coverage.Inferred; n <= mostExact && len(c.preloaded) == 0 {
 		found, decided := serially(c, c.edges).search()
 		switch {
@@ -55,6 +59,32 @@ func (c *checker) serial(data int) {
 	if c.coverage.Serial && data > 0 {
 		c.cold = nil
 	}
+}
+
+// forcedSerial looks for the orders of versions that a serial order forces. If they have a cycle, it reports that there is none; else it gives one that keeps them.
+func (c *checker) forcedSerial(data int) (order []int32, broken bool) {
+	if len(c.preloaded) > 0 {
+		return nil, false
+	}
+	named := "PL-2.99"
+	if c.opts.Order {
+		named = "strict serializable"
+	}
+	_, order, circle := c.force(rules[named], slices.Concat(c.edges, c.reread))
+	if circle == nil {
+		return order, false
+	}
+	class := NotSerializable
+	if c.opts.Order {
+		if _, _, plain := c.force(rules["PL-2.99"], slices.Concat(c.edges[:data], c.reread)); plain != nil {
+			circle = plain
+		} else {
+			class = NotStrict
+		}
+	}
+	c.cold = nil
+	c.publish(c.circle(class, circle), "")
+	return nil, true
 }
 
 // notSerial reports that no serial order gives the results.

@@ -79,7 +79,27 @@ func readDBCop(data []byte) (*observed.History, error) {
 			}
 		}
 	}
+	zeroInitial(h)
 	return h, nil
+}
+
+// zeroInitial takes reads of version 0 for reads of the initial version where no transaction that may have committed wrote 0, as dbcop does.
+func zeroInitial(h *observed.History) {
+	written := map[string]bool{}
+	for i := range h.Transactions {
+		for _, op := range h.Transactions[i].Ops {
+			if op.Kind == observed.Write && op.Value == "0" && h.Transactions[i].Outcome != history.OutcomeAborted {
+				written[op.Key] = true
+			}
+		}
+	}
+	for i := range h.Transactions {
+		for k := range h.Transactions[i].Ops {
+			if op := &h.Transactions[i].Ops[k]; op.Kind == observed.Read && op.Value == "0" && !written[op.Key] {
+				op.Value, op.Initial = "", true
+			}
+		}
+	}
 }
 
 func addDBCop(h *observed.History, session uint64, in *dbcopTxn) error {
@@ -112,7 +132,6 @@ var errEvent = errors.New("is neither a read nor a write")
 // op is the event as an operation; ok is false for one that failed.
 func (e *dbcopEvent) op() (op observed.Op, ok bool, err error) {
 	a := dbcopAccess{e.Variable, e.Value}
-	old := false
 	switch {
 	case e.Write != nil:
 		op.Kind = observed.Write
@@ -126,8 +145,6 @@ func (e *dbcopEvent) op() (op observed.Op, ok bool, err error) {
 		op.Kind = observed.Write
 	case e.OldWrite == nil:
 		return op, false, errEvent
-	default:
-		old = true
 	}
 	if e.Success != nil && !*e.Success {
 		return op, false, nil
@@ -136,11 +153,10 @@ func (e *dbcopEvent) op() (op observed.Op, ok bool, err error) {
 		return op, false, errors.New("has no variable")
 	}
 	op.Key = compactJSON(a.Variable)
-	none := len(a.Version) == 0 || string(a.Version) == "null"
-	switch {
+	switch none := len(a.Version) == 0 || string(a.Version) == "null"; {
 	case none && op.Kind == observed.Write:
 		return op, false, errors.New("writes no version")
-	case none, old && string(a.Version) == "0":
+	case none:
 		op.Initial = true
 	default:
 		op.Value = compactJSON(a.Version)

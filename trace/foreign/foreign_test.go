@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -147,6 +148,22 @@ func TestRefused(t *testing.T) {
 		_, err := Read(strings.NewReader(tt.text), tt.format, "h")
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s %.40q: %v, want %s", tt.format, tt.text, err, tt.want)
+		}
+	}
+}
+
+// TestDBCopZero reads version 0, which is the initial one where nobody wrote it.
+func TestDBCopZero(t *testing.T) {
+	const two = `[[{"events":[%s{"Read":{"variable":7,"version":0}},{"Write":{"variable":7,"version":1}}],"committed":true}],[{"events":[{"Read":{"variable":7,"version":%s}},{"Write":{"variable":8,"version":0}}],"committed":true}]]`
+	for _, tt := range []struct{ before, second, want string }{
+		{"", "0", ""},
+		{"", "1", ""},
+		{"", "2", "garbage-read "},
+		{`{"Write":{"variable":7,"version":0}},`, "0", "G1b "}, // somebody wrote it
+		{`{"Write":{"variable":7,"version":0}},`, "null", ""},
+	} {
+		if got := verdict(read(t, DBCop, fmt.Sprintf(two, tt.before, tt.second)), false); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%q, then version %s: %q, want %q", tt.before, tt.second, got, tt.want)
 		}
 	}
 }

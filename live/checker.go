@@ -122,6 +122,7 @@ type Options struct {
 // Judge says what is judged besides transactions.
 type Judge struct {
 	Transactions bool // transactions alone
+	Sampled      bool // not all sessions are observed: transactions alone, and the history has no requests
 	Possible     bool // what is only possible, too
 }
 
@@ -129,7 +130,7 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, news: o.News, publish: o.Publish, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Recorder: o.Recorder, Origin: o.Origin, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Recorder: o.Recorder, Origin: o.Origin, Transactions: o.Judge.Transactions || o.Judge.Sampled, Possible: o.Judge.Possible,
 			Repeats: true, HideValues: o.HideValues || o.Redact != nil},
 	}
 	if l.news == nil {
@@ -156,7 +157,7 @@ func New(o Options) (*Checker, error) {
 	l.recorder = record.NewRecorder(run, l.sink)
 	l.recorder.Now, l.recorder.Answers, l.recorder.Due = o.Clock, l.answers, l.due
 	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
-	l.recorder.Requests.Values, l.recorder.NoPredicates = !l.options.HideValues, o.NoPredicates
+	l.recorder.Requests.Values, l.recorder.Requests.Partial, l.recorder.NoPredicates = !l.options.HideValues, o.Judge.Sampled, o.NoPredicates
 	return l, nil
 }
 

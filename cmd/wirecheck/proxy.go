@@ -281,7 +281,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	defer func() { err = overStatus(err, p.close()) }()
 	l, err := live.New(live.Options{
 		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Run: run, Now: now, Clock: time.Now, Pace: config.HTTP != "",
-		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
+		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Sampled: samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 		HideValues: !bool(config.Values), NoPredicates: !bool(config.Predicates),
 	})
 	if err == nil {

@@ -20,6 +20,9 @@ import (
 type Requests struct {
 	// Values says that the values of answers and parameters are recorded, so that findings can show them. It is set before sessions begin.
 	Values bool
+	// Partial says that not all sessions are observed: then the history has no requests, since a part of one may be in a session that is not. It is set before
+	// sessions begin.
+	Partial bool
 
 	keys  []string    // of the tags that name a request
 	known atomic.Bool // a request was seen
@@ -95,7 +98,9 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 		tags = trace.ParseTags(sql, t.dialect)
 	}
 	if len(tags) > 0 {
-		o.request = flow.Request(tags, rs.keys)
+		if !rs.Partial {
+			o.request = flow.Request(tags, rs.keys)
+		}
 		for _, tag := range flow.Route(tags) {
 			o.tags = append(o.tags, tag.Key+"="+tag.Value)
 		}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -528,6 +529,10 @@ func TestTransactionsAlone(t *testing.T) {
 	s[0].run("SELECT 1 x /*request_id='1',route='%2Fa'*/", "1@v1 n=1")
 	if ev := s[0].run("UPDATE t SET n = 9 WHERE id = 1", "1@v2"); len(ev.Operands) != 2 || ev.Request != "" {
 		t.Errorf("%+v", ev)
+	}
+	rec.Requests.Partial = true
+	if ev := s[0].run("SELECT 1 z /*request_id='2',route='%2Fb'*/", "1@v1 n=1"); ev.Request != "" || !slices.Contains(ev.Tags, "route=/b") {
+		t.Errorf("where not all sessions are observed: %+v", ev)
 	}
 	rec.Requests = nil
 	if ev := s[0].run("SELECT 1 y /*request_id='1'*/", "1@v1 n=1"); ev.Request != "" || ev.Tags != nil {

@@ -112,7 +112,8 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 		return err
 	}
 	h.KnownInitial = h.KnownInitial || flags.jepsen && (format == foreign.Elle || format == foreign.JepsenJSON) // keys of its tests begin with nothing
-	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == "" && flags.asked == nil, Levels: showsLevels(flags.asked, flags.format)})
+	shows := showsLevels(flags.asked, flags.format)
+	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == "" && flags.asked == nil, Levels: shows || flags.jepsen})
 	judge, named := flags.asked, flags.level
 	switch {
 	case flags.level != "":
@@ -124,11 +125,15 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 		inferred.At(judge, named, found.Findings)
 	}
 	result := report.Result{Source: path, Findings: found.Findings, Coverage: found.Coverage, Undecided: found.Undecided}
-	if found.Levels != nil {
-		result.Levels = &report.Levels{Weakest: level.Weakest(found.Levels), Strongest: level.Strongest(found.Levels), Unsure: found.Unsure, Verdicts: found.Levels, Apart: true}
-		if flags.asked != nil {
-			result.Levels.Asked = flags.asked.Name
-		}
+	levels := &report.Levels{Weakest: level.Weakest(found.Levels), Strongest: level.Strongest(found.Levels), Unsure: found.Unsure, Verdicts: found.Levels, Apart: true}
+	switch {
+	case flags.asked != nil:
+		levels.Asked = flags.asked.Name
+	case flags.jepsen && judge != nil:
+		levels.Asked = judge.Name
+	}
+	if shows {
+		result.Levels = levels
 	}
 	if err := flags.known.apply(&result, time.Now()); err != nil {
 		return err
@@ -137,24 +142,25 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 		return fmt.Errorf("write report: %w", err)
 	}
 	asked := flags.asked != nil && flags.level == ""
-	decided := report.Result{Levels: result.Levels} // where the findings mean nothing, a level may be known
+	decided := report.Result{Levels: levels} // where the findings mean nothing, a level may be known
 	switch {
 	case asked && flags.jepsen && levelStatus(decided) == exitUnknown:
 		return jepsenUnknown
 	case asked:
 		return levelStatus(decided)
 	case flags.jepsen:
-		return jepsenStatus(result)
+		return jepsenStatus(result.Findings, levels)
 	}
 	return status(result)
 }
 
-// jepsenStatus is the exit status as Jepsen's commands give it: what the level allows is valid.
-func jepsenStatus(r report.Result) error {
+// jepsenStatus is the exit status as Jepsen's commands give it: what the level that was asked for allows is valid; none stands for strict serializability.
+func jepsenStatus(findings []oracle.Finding, levels *report.Levels) error {
+	state := levels.Verdict(cmp.Or(levels.Asked, "strict serializable")).State
 	switch {
-	case slices.ContainsFunc(r.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }):
+	case state == level.Broken || slices.ContainsFunc(findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }):
 		return exitFound
-	case r.Undecided != "":
+	case state == level.Unknown:
 		return jepsenUnknown
 	}
 	return nil

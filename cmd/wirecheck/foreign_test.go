@@ -23,6 +23,7 @@ var jepsenHistories = []struct {
 	{"skew.json", `[{"type":"ok","process":0,"value":[["append","x",1],["r","y",null]]},{"type":"ok","process":1,"value":[["append","y",1],["r","x",[]]]}]`, exitFound, exitFound, "G2-item"},
 	{"nothing.edn", `{:type :ok :process 0 :value [[:w 5 1]]}`, exitUnknown, jepsenUnknown, ""},
 	{"lost.txt", "w(0,1,1,1)\nr(0,1,1,2)\nw(0,2,1,2)\nr(0,1,2,3)\nw(0,3,2,3)\n", exitFound, exitFound, "lost-update"},
+	{"cross.txt", "w(0,1,1,1)\nw(1,1,1,1)\nw(0,2,2,2)\nw(1,2,2,2)\nr(0,1,3,3)\nr(1,2,3,3)\n", exitFound, exitFound, "PL-3-cycle-exists"},
 	{"broken.edn", `{:type :ok :process`, exitFailed, jepsenCrash, ""},
 	{"garbage.edn", `{:type :ok :process 0 :value [[:append 5 1]]} {:type :ok :process 1 :value [[:r 5 [7 1]]]}`, exitClean, exitFound, "garbage-read"},
 	{"register.edn", `{:type :ok :process 0 :value [[:w 5 1]]} {:type :ok :process 1 :value [[:r 5 7]]} {:type :ok :process 2 :value [[:r 5 1]]}`, exitClean, exitFound, "garbage-read"},
@@ -66,6 +67,33 @@ func TestCheckForeign(t *testing.T) {
 		var out, errs bytes.Buffer
 		if got := run(t.Context(), append([]string{"check", "--jepsen", "x"}, args...), &out, &errs); got != jepsenUsage || errs.Len() == 0 {
 			t.Errorf("%v: exit status %d, %q", args, got, errs.String())
+		}
+	}
+}
+
+// TestJepsenLevel judges by levels of SQL where no order of the versions fits some of them: no dependency breaks them, and they are not valid.
+func TestJepsenLevel(t *testing.T) {
+	for _, tt := range []struct {
+		text, level string
+		want        exitStatus
+	}{
+		{"w(0,1,1,1)\nw(1,1,1,1)\nw(0,2,2,2)\nw(1,2,2,2)\nr(0,1,3,3)\nr(1,2,3,3)\n", "read committed", exitClean},
+		{"w(0,1,1,1)\nw(1,1,1,1)\nw(0,2,2,2)\nw(1,2,2,2)\nr(0,1,3,3)\nr(1,2,3,3)\n", "repeatable read", exitFound},
+		{"w(0,1,1,1)\nw(1,1,1,1)\nw(0,2,2,2)\nw(1,2,2,2)\nr(0,1,3,3)\nr(1,2,3,3)\n", "snapshot", exitFound},
+		{"w(0,1,1,1)\nw(1,1,1,1)\nw(0,2,2,2)\nw(1,2,2,2)\nr(0,2,3,3)\nr(1,2,3,3)\n", "snapshot", exitClean},
+		{"w(0,1,1,1)\nw(1,1,1,1)\nr(0,1,2,2)\nr(1,1,2,2)\nw(0,2,2,2)\nr(0,1,3,3)\nr(1,1,3,3)\nw(1,2,3,3)\n", "snapshot", exitClean}, // write skew
+		{"w(0,1,1,1)\nw(1,1,1,1)\nr(0,1,2,2)\nr(1,1,2,2)\nw(0,2,2,2)\nr(0,1,3,3)\nr(1,1,3,3)\nw(1,2,3,3)\n", "repeatable read", exitFound},
+		{"w(0,1,1,1)\nw(1,1,2,2)\n", "snapshot", jepsenUnknown},
+	} {
+		path := filepath.Join(t.TempDir(), "history")
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []string{"text", "junit"} { // whether or not it shows levels
+			var out, errs bytes.Buffer
+			if got := run(t.Context(), []string{"check", "--jepsen", "--format", format, "--level", tt.level, path}, &out, &errs); got != tt.want {
+				t.Errorf("%s as %s: exit status %d, want %d\n%s\n%s%s", tt.level, format, got, tt.want, tt.text, out.String(), errs.String())
+			}
 		}
 	}
 }

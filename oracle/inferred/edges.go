@@ -382,8 +382,8 @@ func (c *checker) cyclic(info *keyInfo, parent map[int32]int32) bool {
 	return false
 }
 
-// inOrder are the edges, with those of session order and real time.
-func (c *checker) inOrder() []edge {
+// inOrderOf gives the edges, with those of session order and real time.
+func inOrderOf(c *checker) []edge {
 	edges := slices.Clone(c.edges)
 	if !c.opts.Order {
 		c.orderEdges()

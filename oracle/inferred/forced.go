@@ -65,9 +65,9 @@ type force struct {
 // arc leads to a point by an edge; none: from a transaction's start to its commit.
 type arc struct{ to, edge int32 }
 
-// force adds to known edges those that a rule forces, until nothing more follows. It gives an order of the transactions, by their commits, that keeps them, or a
+// findForced adds to known edges those that a rule forces, until nothing more follows. It gives an order of the transactions, by their commits, that keeps them, or a
 // cycle of them, if they have one; neither, if the history is too large.
-func (c *checker) force(r rule, known []edge) (f *force, order []int32, circle []edge) {
+func findForced(c *checker, r rule, known []edge) (f *force, order []int32, circle []edge) {
 	f = &force{c: c, rule: r, place: make([]int32, len(c.node)), direct: map[int32][]access{}}
 	for t, node := range c.node {
 		f.place[t] = none

@@ -41,7 +41,7 @@ func TestForced(t *testing.T) {
 			if o.g.Decide(l).State != level.Satisfied || slices.ContainsFunc(facts, func(f oracle.Finding) bool { return l.Excludes(f.Class) }) {
 				continue
 			}
-			_, order, circle := c.force(r, append(c.inOrder(), c.reread...))
+			_, order, circle := findForced(c, r, append(inOrderOf(c), c.reread...))
 			found, decided := o.search(l)
 			if order == nil && circle == nil || !decided {
 				t.Fatalf("seed %d, %s: not decided", seed, name)

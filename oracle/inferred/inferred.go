@@ -15,8 +15,8 @@
 // # What is not known
 //
 // Where the order of a register's versions is not known, no cycle means nothing. Then the package looks for a serial order that gives
-// every read its value. If there is one the history is serializable; if the search can show that there is none, it is not. Otherwise
-// Result.Undecided says what is missing.
+// every read its value. If there is one the history is serializable; if the search can show that there is none, or if the orders of versions
+// that it forces contradict one another, it is not. Otherwise Result.Undecided says what is missing.
 package inferred
 
 import (

@@ -42,7 +42,7 @@ const mostOrders = 50_000
 
 // newOrders begins with the edges that are known: data, and those for the levels alone.
 func newOrders(c *checker, data []edge) *orders {
-	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}, edges: c.inOrder()}
+	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}, edges: inOrderOf(c)}
 	o.ids, o.txns = transactions(c, o.g)
 	for _, edges := range [][]edge{data, c.reread} {
 		for i := range edges {
@@ -154,7 +154,7 @@ func (o *orders) force(v *level.Verdict, l *level.Level, try func([]int32)) {
 	if !ok {
 		return
 	}
-	f, order, circle := o.c.force(r, slices.Concat(o.edges, o.c.reread))
+	f, order, circle := findForced(o.c, r, slices.Concat(o.edges, o.c.reread))
 	switch {
 	case order != nil:
 		try(order)

@@ -113,15 +113,15 @@ func (c *checker) reportCycle(g *graph, cycle []hop, sh shape, suffix oracle.Cla
 	for i, h := range cycle {
 		edges[i] = *g.evidence(h, sh)
 	}
-	f := c.circle(sh.class+suffix, edges)
+	f := circular(c, sh.class+suffix, edges)
 	if suffix == "" {
 		f.Name = nameOf(&f)
 	}
 	c.publish(f, "")
 }
 
-// circle is a finding of edges that make a cycle.
-func (c *checker) circle(class oracle.Class, edges []edge) oracle.Finding {
+// circular is a finding of edges that make a cycle.
+func circular(c *checker, class oracle.Class, edges []edge) oracle.Finding {
 	// T1 is the transaction that comes first in the history.
 	first := 0
 	for i := range edges {

@@ -42,7 +42,7 @@ func reasons(omitted map[string]int) (out []string) {
 func (c *checker) serial(data int) {
 	if c.world().replays(c.topological(c.edges)) {
 		c.coverage.Serial = true
-	} else if order, broken := c.forcedSerial(data); broken {
+	} else if order, broken := forcedSerial(c, data); broken {
 		return
 	} else if order != nil && c.world().replays(order) {
 		c.coverage.Serial = true
@@ -62,7 +62,7 @@ func (c *checker) serial(data int) {
 }
 
 // forcedSerial looks for the orders of versions that a serial order forces. If they have a cycle, it reports that there is none; else it gives one that keeps them.
-func (c *checker) forcedSerial(data int) (order []int32, broken bool) {
+func forcedSerial(c *checker, data int) (order []int32, broken bool) {
 	if len(c.preloaded) > 0 {
 		return nil, false
 	}
@@ -70,20 +70,20 @@ func (c *checker) forcedSerial(data int) (order []int32, broken bool) {
 	if c.opts.Order {
 		named = "strict serializable"
 	}
-	_, order, circle := c.force(rules[named], slices.Concat(c.edges, c.reread))
+	_, order, circle := findForced(c, rules[named], slices.Concat(c.edges, c.reread))
 	if circle == nil {
 		return order, false
 	}
 	class := NotSerializable
 	if c.opts.Order {
-		if _, _, plain := c.force(rules["PL-2.99"], slices.Concat(c.edges[:data], c.reread)); plain != nil {
+		if _, _, plain := findForced(c, rules["PL-2.99"], slices.Concat(c.edges[:data], c.reread)); plain != nil {
 			circle = plain
 		} else {
 			class = NotStrict
 		}
 	}
 	c.cold = nil
-	c.publish(c.circle(class, circle), "")
+	c.publish(circular(c, class, circle), "")
 	return nil, true
 }
 

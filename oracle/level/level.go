@@ -173,12 +173,13 @@ type Level struct {
 	check   func(*component) (*Witness, bool) // nil: none; false: it could not be decided
 }
 
-// facts are what breaks levels besides the cycles of a graph, and the weakest levels that each breaks.
+// facts are what breaks levels besides the cycles of a graph, and the weakest levels that each breaks. NotSerializable is found over keys alone, where there are no
+// predicates that could tell PL-3 from PL-2.99.
 var facts = map[anomaly.Class][]string{
 	anomaly.DuplicateElements: {"PL-1"}, anomaly.CyclicVersions: {"PL-1"},
 	anomaly.G1a: {"PL-2"}, anomaly.G1b: {"PL-2"}, anomaly.FutureRead: {"PL-2"}, anomaly.DirtyUpdate: {"PL-2"}, anomaly.IncompatibleOrder: {"PL-2"}, anomaly.GarbageRead: {"PL-2"},
 	anomaly.Internal: {"read atomic"}, anomaly.BothUpdate: {"cursor stability"},
-	anomaly.NotSerializable: {"PL-3"}, anomaly.NotStrict: {"strict serializable"},
+	anomaly.NotSerializable: {"PL-2.99"}, anomaly.NotStrict: {"strict serializable"},
 }
 
 // cycles are the weakest levels that forbid every cycle of a class. Some weaker ones forbid some of them: Graph.Judge knows.

@@ -82,6 +82,8 @@ func TestForcedAtAnySize(t *testing.T) {
 		name, text, found, broken string // as Check and level.Weakest say
 	}{
 		{"writes that cross", "w x 1, w y 1\nw x 2, w y 2\nr x = 1, r y = 2", "PL-3-cycle-exists", "read atomic; PL-2.99"},
+		{"writes that cross, and a stale read", "1 w x 1, w y 1\n2 w x 2, w y 2\n3 r x = 1, r y = 2\n4 r z, w z 1\n4 r z", "G-single-process PL-3-cycle-exists", "read atomic; PL-2.99"},
+		{"a stale read", "1 w x 1, w y 1\n2 w x 2, w y 2\n3 r x = 2, r y = 2\n4 r z, w z 1\n4 r z", "G-single-process", "causal"},
 		{"writes that do not cross", "w x 1, w y 1\nw x 2, w y 2\nr x = 2, r y = 2", "", ""},
 		{"an older version behind what follows a newer one", "1 w x 1\n1 w x 2\n2 r x = 2, w z 1\n3 r z = 1, r x = 1", "PL-SS-cycle-exists", "causal"},
 		{"an older version where nothing follows", "1 w x 1\n1 w x 2\n2 r x = 2, w z 1\n3 r z, r x = 1", "", ""},

@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/observed"
+	"wirecheck/oracle"
 )
 
 // decide says whether it means something that nothing more was found. data counts the edges that are no mere order.
@@ -23,8 +24,13 @@ func (c *checker) decide(data int) {
 		count[c.edges[i].kind]++
 	}
 	c.coverage.Edges = map[string]int{"ww": count[ww], "wr": count[wr], "rw": count[rw], "so": count[so], "rt": count[rt]}
-	if len(c.found) == 0 && len(c.cold) > 0 && len(c.h.Omitted) == 0 {
+	ordered := func(f oracle.Finding) bool { _, is := f.Class.Plain(); return is }
+	switch {
+	case len(c.cold) == 0 || len(c.h.Omitted) > 0:
+	case len(c.found) == 0:
 		c.serial(data)
+	case !slices.ContainsFunc(c.found, func(f oracle.Finding) bool { return !ordered(f) }): // is it order alone that is broken?
+		forcedSerial(c, data, false)
 	}
 	c.undecided = strings.Join(c.cold, "; ")
 }
@@ -42,7 +48,7 @@ func reasons(omitted map[string]int) (out []string) {
 func (c *checker) serial(data int) {
 	if c.world().replays(c.topological(c.edges)) {
 		c.coverage.Serial = true
-	} else if order, broken := forcedSerial(c, data); broken {
+	} else if order, broken := forcedSerial(c, data, c.opts.Order); broken {
 		return
 	} else if order != nil && c.world().replays(order) {
 		c.coverage.Serial = true
@@ -61,21 +67,22 @@ func (c *checker) serial(data int) {
 	}
 }
 
-// forcedSerial looks for the orders of versions that a serial order forces. If they have a cycle, it reports that there is none; else it gives one that keeps them.
-func forcedSerial(c *checker, data int) (order []int32, broken bool) {
+// forcedSerial looks for the orders of versions that a serial order forces, with session order and real time or without. If they have a cycle, it reports that
+// there is none; else it gives one that keeps them.
+func forcedSerial(c *checker, data int, ordered bool) (order []int32, broken bool) {
 	if len(c.preloaded) > 0 {
 		return nil, false
 	}
-	named := "PL-2.99"
-	if c.opts.Order {
-		named = "strict serializable"
+	named, edges := "PL-2.99", c.edges[:data]
+	if ordered {
+		named, edges = "strict serializable", c.edges
 	}
-	_, order, circle := findForced(c, rules[named], slices.Concat(c.edges, c.reread))
+	_, order, circle := findForced(c, rules[named], slices.Concat(edges, c.reread))
 	if circle == nil {
 		return order, false
 	}
 	class := NotSerializable
-	if c.opts.Order {
+	if ordered {
 		if _, _, plain := findForced(c, rules["PL-2.99"], slices.Concat(c.edges[:data], c.reread)); plain != nil {
 			circle = plain
 		} else {

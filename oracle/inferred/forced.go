@@ -103,13 +103,21 @@ func findForced(c *checker, r rule, known []edge) (f *force, order []int32, circ
 	}
 }
 
-// draw draws the known edges; false: there are too many transactions.
+// draw draws the known edges; false: there are too many transactions, or too many versions of a key.
 func (f *force) draw(known []edge) bool {
-	points := len(f.txns)
+	points, pairs := len(f.txns), 0
 	if f.rule.apart {
 		points *= 2
 	}
-	if points > mostPoints {
+	for k := range f.c.loose {
+		key := &f.c.loose[k]
+		met := len(key.parent)
+		for _, list := range key.readers {
+			met += len(list)
+		}
+		pairs += met * len(key.parent)
+	}
+	if points > mostPoints || pairs > mostForced {
 		return false
 	}
 	f.out = make([][]arc, points)

@@ -277,8 +277,6 @@ func (m *mutation) explain(out *strings.Builder, reasons map[string]string, why 
 // stepName is what the generator calls steps.
 var stepName = regexp.MustCompile(`\bs[0-9]+_[0-9]+\b`)
 
-// mostReasons bounds how many reasons for what is unknown are printed: some name a statement.
-const mostReasons = 15
 
 func (m *mutation) oracles() []string { return strings.Split(m.selection.Names(), ",") }
 

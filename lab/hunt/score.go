@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"wirecheck/history/prose"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/panel"
 	"wirecheck/oracle"
@@ -121,14 +122,39 @@ func (s *State) print(w io.Writer) error {
 	if n := s.Exact + s.Inexact; n > 0 {
 		fmt.Fprintf(w, "%s: %.0f%% of statements seen exactly\n", panel.IsolationName, 100*float64(s.Exact)/float64(n))
 	}
-	const most = 20
-	reasons := slices.SortedFunc(maps.Keys(s.Reasons), func(a, b string) int { return cmp.Or(s.Reasons[b]-s.Reasons[a], strings.Compare(a, b)) })
-	for i, reason := range reasons {
-		if i == most {
-			fmt.Fprintf(w, "unknown: %d more reasons, in state.json\n", len(reasons)-most)
-			break
-		}
-		fmt.Fprintf(w, "unknown, %s: %d\n", reason, s.Reasons[reason])
-	}
+	s.unknown(w)
 	return nil
+}
+
+// mostReasons bounds how many reasons an oracle gives for what it could not decide: some name a statement.
+const mostReasons = 15
+
+// unknown writes how often each oracle could not decide, and why, the most frequent reasons first.
+func (s *State) unknown(w io.Writer) {
+	for _, name := range strings.Split(panel.OracleNames(), ", ") {
+		var all score
+		for _, t := range s.Scores {
+			if t[name] != nil {
+				all.Cases += t[name].Cases
+				all.Unknown += t[name].Unknown
+			}
+		}
+		if all.Unknown == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "unknown, %s: %d of %s (%.1f%%)\n", name, all.Unknown, prose.Count(all.Cases, "case"), 100*float64(all.Unknown)/float64(all.Cases))
+		why := map[string]int{}
+		for key, n := range s.Reasons {
+			if reason, its := strings.CutPrefix(key, name+": "); its {
+				why[reason] += n
+			}
+		}
+		reasons := slices.SortedFunc(maps.Keys(why), func(a, b string) int { return cmp.Or(why[b]-why[a], strings.Compare(a, b)) })
+		for _, reason := range reasons[:min(len(reasons), mostReasons)] {
+			fmt.Fprintf(w, "  %d: %s\n", why[reason], reason)
+		}
+		if more := len(reasons) - mostReasons; more > 0 {
+			fmt.Fprintf(w, "  %s, in state.json\n", prose.Count(more, "more reason"))
+		}
+	}
 }

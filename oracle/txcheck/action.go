@@ -18,7 +18,7 @@ import (
 // that write set off before or after. Writes keep their order in any case (Node.Constraint).
 
 // ask reads the foreign keys from the catalog, and adds to each statement the tables from which actions lead to those that it reads. why says
-// that what the actions write is not certain.
+// that the keys are not known. Where what the actions write is the server's choice, that is the plan's doubt.
 func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why string, err error) {
 	const uncertain = "the database has foreign keys by which statements write more than their text tells, and "
 	if err := o.Plain.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
@@ -44,7 +44,7 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why s
 	for _, x := range c.statements {
 		if x.target != nil && awakens(setup, x) {
 			if c.dbms.SubqueryEither && c.beside(list, setup, transactions, x) {
-				return uncertain + "which versions these see is not documented", nil
+				c.doubt = uncertain + "which versions these see is not documented"
 			}
 			if keys == nil && o.Keys != nil {
 				if keys, err = o.Keys(ctx); err != nil {
@@ -52,7 +52,7 @@ func (c *plan) ask(ctx context.Context, s *schedule.Schedule, o *Options) (why s
 				}
 			}
 			if why := c.meet(list, x.target.name, schedule.Single(keys, &x.step.Statement, s.Final)); why != "" {
-				return uncertain + why, nil
+				c.doubt = uncertain + why
 			}
 		}
 	}

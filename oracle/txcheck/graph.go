@@ -30,7 +30,7 @@ const (
 	PredicateAnti                   // definition 7: S_j overwrites what the read S_i has in its version set
 	ValueWrite                      // definition 8: as definition 6, for the values that are written
 	Constraint                      // writes that a constraint of the table may relate, in the order in which they were done
-	Settings                        // a session's settings, in the session's order
+	Settings                        // a session's settings in the session's order, and what changes definitions in that of all
 )
 
 var kindNames = []string{"stmt-item-read", "stmt-item-write", "stmt-item-anti", "stmt-predicate-read", "stmt-predicate-write",
@@ -63,8 +63,9 @@ type Node struct {
 	// Constraint names what constraints relate the write by; two writes with a name in common keep their order. It is
 	// not in the paper: an INSERT that finds its key taken, or free, depends on other writes without reading anything.
 	Constraint []string
-	// Settles says that it is a SET of its session, which all the session's other statements keep their place around.
-	Settles bool
+	// Settles says that it is a SET of its session, which all the session's other statements keep their place around. Defines says that it changes
+	// definitions, and all statements do.
+	Settles, Defines bool
 }
 
 // Graph is a statement-dependency graph (definition 1): Edges[i][j] holds the kinds by which Nodes[j] depends on Nodes[i].
@@ -116,7 +117,7 @@ func NewGraph(nodes []Node) *Graph {
 			if meets(nodes[i].Constraint, nodes[j].Constraint) {
 				g.Edges[i][j] |= Constraint
 			}
-			if nodes[i].Session == nodes[j].Session && (nodes[i].Settles || nodes[j].Settles) {
+			if nodes[i].Defines || nodes[j].Defines || nodes[i].Session == nodes[j].Session && (nodes[i].Settles || nodes[j].Settles) {
 				g.Edges[i][j] |= Settings
 			}
 		}

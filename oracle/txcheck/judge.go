@@ -149,6 +149,10 @@ func (k *check) judge(ctx context.Context) error {
 		}
 	}
 	if !agreed {
+		if k.plan.doubt != "" {
+			k.verdict.Unknown = k.plan.doubt
+			return nil
+		}
 		if why, err := k.byRows(ctx, wrong); err != nil || why != "" {
 			k.verdict.Unknown = why
 			return err

@@ -17,7 +17,7 @@ type role uint8
 
 const (
 	control role = iota // begins and ends transactions, savepoints, sets levels: part of the case, not of the graph
-	setting             // SET: part of both
+	setting             // SET, and what changes definitions: part of both
 	read
 	write
 )
@@ -39,6 +39,7 @@ type plannedStatement struct {
 	// constraint names what relates it to other writes besides rows, see Node.Constraint.
 	constraint []string
 	counter    bool // an INSERT into a table that counts its rows by itself
+	defines    bool // it changes definitions
 }
 
 func (s *plannedStatement) name() string { return "S" + strconv.Itoa(s.number) }
@@ -57,12 +58,15 @@ type plan struct {
 	declined   bool     // one of them is a write: the case is another one than the schedule
 	acts       bool     // statements may have set off actions of foreign keys
 	acted      []*table // whose rows such actions change
+	doubt      string   // why a difference may have come from what the server chooses; empty: it did not
 	late       bool     // the instrumented database is without the constraints that are checked at the end of a transaction
 }
 
 var (
-	// implicit finds definitions by which a statement writes rows that its text does not tell.
-	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|INHERITS|TEMPORARY|TEMP)\b`)
+	// implicit finds tables that a statement reads or writes though its text does not tell, and those that are not there each time.
+	implicit = regexp.MustCompile(`(?i)\b(?:INHERITS|TEMPORARY|TEMP)\b`)
+	// stirring finds definitions by which a statement writes rows that its text does not tell.
+	stirring = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE)\b`)
 	// unchecked finds sessions whose writes neither look for the row that they refer to nor lock it.
 	unchecked = regexp.MustCompile(`(?i)\bset\b.*\bforeign_key_checks\b`)
 	acting    = regexp.MustCompile(`(?i)\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)\b`)
@@ -90,11 +94,13 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 	if m := implicit.FindString(setup); m != "" {
 		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
 	}
-	if s.Says(unchecked) && referring.MatchString(setup) {
-		return nil, "a session has the checks of foreign keys off, and what it writes does not keep others from removing what it refers to"
-	}
-	if why := replaced(s); why != "" {
-		return nil, why
+	switch m := stirring.FindString(setup); {
+	case m != "":
+		c.doubt = "the database has a definition (" + m + ") by which statements read or write more than their text tells"
+	case s.Says(unchecked) && referring.MatchString(setup):
+		c.doubt = "a session has the checks of foreign keys off, and what it writes does not keep others from removing what it refers to"
+	default:
+		c.doubt = replaced(s)
 	}
 	c.acts = acting.MatchString(dormant(setup, c.tables, s.Steps))
 	c.late = s.Postpones()
@@ -172,8 +178,11 @@ func (c *plan) classify(x *plannedStatement, setup string, transactions []schedu
 	case !x.begun && schedule.Upkeep(c.setup, st):
 		c.remove(x, "it changes neither rows nor columns nor constraints")
 		return ""
+	case st.DDL && x.begun:
+		return x.step.Name + " changes definitions within a transaction"
 	case st.DDL:
-		return x.step.Name + " changes definitions"
+		c.define(x)
+		return ""
 	case st.Control.Verb == statement.ControlLocks || st.Control.Verb == statement.ControlReset || st.Control.Verb == statement.ControlDatabase:
 		return x.step.Name + " changes the session in a way that is not followed"
 	case st.Control.Verb != statement.ControlNone, schedule.SetsAccess(c.dbms.Product, st):
@@ -248,6 +257,19 @@ func (c *plan) classify(x *plannedStatement, setup string, transactions []schedu
 	x.text, x.hidden = in.text, in.hidden
 	c.statements = append(c.statements, x)
 	return ""
+}
+
+// define takes a statement into the case that changes definitions, alone in its transaction. All others keep their place around it, and a difference is doubtful: what
+// becomes of the rows, the added reads do not tell.
+func (c *plan) define(x *plannedStatement) {
+	x.role, x.defines = setting, true
+	c.doubt = x.step.Name + " changes definitions"
+	for i := range c.tables { // TRUNCATE deletes rows without a version
+		if strings.Contains(x.text, c.tables[i].name) {
+			c.acted = append(c.acted, &c.tables[i])
+		}
+	}
+	c.statements = append(c.statements, x)
 }
 
 // pends reports whether a transaction other than a statement's has written by the time of the statement and lets nobody see it before its COMMIT,

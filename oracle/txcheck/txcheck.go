@@ -76,7 +76,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 		c = bare(s, p)
 	}
 	k.plan = c
-	if why != "" || c.replaces(s) || c.late {
+	if why != "" || c.doubt != "" || c.replaces(s) || c.late {
 		k.plain = bare(s, p)
 		if why != "" {
 			k.plan = k.plain
@@ -180,8 +180,9 @@ func (k *check) refine(ctx context.Context) (ready bool, err error) {
 			continue
 		}
 		if k.first == nil {
-			k.first = got
-			k.isolation(got)
+			if k.first = got; k.plan.doubt == "" {
+				k.isolation(got)
+			}
 		}
 		if f := unseen(got); f != nil {
 			k.drop(f, f.why)
@@ -375,7 +376,7 @@ func (c *capture) graph(by view) *Graph {
 			continue
 		}
 		st := &f.plannedStatement.step.Statement
-		n := Node{Statement: f.number, Session: f.plannedStatement.step.Session, Settles: f.role == setting, Write: f.role == write}
+		n := Node{Statement: f.number, Session: f.plannedStatement.step.Session, Settles: f.role == setting, Defines: f.defines, Write: f.role == write}
 		if f.role != setting {
 			n.Reads, n.Before, n.After, n.Set = f.reads, f.before, f.after, f.set(by)
 			n.Constraint = f.constraint

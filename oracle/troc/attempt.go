@@ -12,6 +12,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
+	"wirecheck/statement"
 )
 
 // attempt executes a candidate and compares (Troc, III-E4 and III-F).
@@ -57,7 +58,10 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		case explained:
 			return []*world{w}, nil, nil
 		case cand.uncertain != "":
-			c.out.Note("%s was not compared: %s", st.Name, cand.uncertain)
+			c.note(w, "%s was not compared: %s", st.Name, cand.uncertain)
+			for name := range cand.views { // something in them is otherwise, it may be
+				delete(w.likely, name)
+			}
 			if kind.Writes() && st.Answer.Err == nil {
 				c.taint(w, q, st.Name+": "+cand.uncertain)
 			}
@@ -108,10 +112,24 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	for _, w := range alive {
 		c.hold(w, i, kind, mode, r, tr)
 		if kind.Writes() && cand.lasting {
-			c.taint(w, q, st.Name+": "+cand.uncertain)
+			c.suspect(w, q, st.Name+": "+cand.uncertain)
 		}
 	}
 	return alive, nil, nil
+}
+
+// suspect says that what a statement wrote is not certain, though its answer is as expected.
+func (c *check) suspect(w *world, q *statement.Statement, why string) {
+	firm := maps.Clone(w.taint)
+	for name := range w.likely {
+		delete(firm, name)
+	}
+	c.taint(w, q, why)
+	for name := range w.taint {
+		if _, is := firm[name]; !is {
+			w.likely[name] = true
+		}
+	}
 }
 
 // viewless follows a statement whose view breaks the tables' own constraints, so that it cannot be executed on it. Of a SELECT that gives each row by
@@ -136,7 +154,7 @@ func viewless(ctx context.Context, c *check, from *world, i int, kind product.Ki
 			}, causes: w.causes, place: c.place, world: w}}, nil
 		}
 	}
-	c.out.Note("%s was not compared: %v", st.Name, errNoView)
+	c.note(w, "%s was not compared: %v", st.Name, errNoView)
 	return []*world{w}, nil, alone(ctx, c, w, i)
 }
 

@@ -46,7 +46,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 	}
 	var list []candidate
 	for _, ch := range c.choices(w, i, kind, strategy) {
-		views, mixed := map[string]relation{}, ""
+		views, other, mixed := map[string]relation{}, map[string]relation(nil), ""
 		for _, name := range r.locked {
 			views[name] = w.view(name, x, ch.locked)
 		}
@@ -54,6 +54,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 			rel := w.view(name, x, ch.read)
 			if have, ok := views[name]; ok && !have.equal(rel) {
 				mixed = "it sees table " + name + " in two ways at once"
+				other = map[string]relation{name: rel}
 				continue
 			}
 			views[name] = rel
@@ -74,6 +75,11 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 			continue
 		}
 		c.doubt(w, i, kind, r, mixed, &cand)
+		if other != nil { // often it makes no difference for one of its roles what it sees
+			all := maps.Clone(views)
+			maps.Copy(all, other)
+			cand.guesses = []map[string]relation{views, all}
+		}
 		list = append(list, cand)
 	}
 	if st.Waited && len(r.locked) == 1 && len(r.read) == 0 {

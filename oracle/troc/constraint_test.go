@@ -29,6 +29,15 @@ func TestConstraints(t *testing.T) {
 		session b
 		step b1 { DELETE FROM t }
 		permutation a1 a2 b1 a3 a4`
+	const twoWays = `
+		session a
+		step a1 { BEGIN }
+		step a2 { INSERT INTO p VALUES (3, 7) }
+		step a3 { ROLLBACK }
+		session b
+		step b1 { INSERT INTO p SELECT id + 10, v FROM p WHERE id = 1 }
+		step b2 { SELECT id, v FROM p }
+		permutation a1 a2 b1 a3 b2`
 	falsify := func(step string, change func(st *schedule.Step)) func(s *schedule.Schedule) {
 		return func(s *schedule.Schedule) {
 			change(&s.Steps[slices.IndexFunc(s.Steps, func(st schedule.Step) bool { return st.Name == step })])
@@ -307,6 +316,12 @@ func TestConstraints(t *testing.T) {
 			session b
 			step b1 { UPDATE c JOIN p ON p.id = c.p SET c.p = p.v + 5 }
 			permutation a1 a2 b1 a3`, falsify("b1", more), true},
+		{"a table that is seen in two ways", "mariadb mysql", product.ReadUncommitted, parents + twoWays, falsify("b1", more), true},
+		{"such a table, read behind it", "mariadb mysql", product.ReadUncommitted, parents + twoWays, falsify("b2", lostRow), true},
+		{"such a table, at the end", "mariadb mysql", product.ReadUncommitted, parents + twoWays, func(s *schedule.Schedule) {
+			s.Final[0].Rows = s.Final[0].Rows[1:]
+		}, true},
+		{"such a table, where the ways differ", "mariadb mysql", product.ReadUncommitted, parents + strings.NewReplacer(" WHERE id = 1", "", "permutation a1 a2 b1 a3 b2", "permutation a1 a2 b1 b2 a3").Replace(twoWays), falsify("b2", lostRow), true},
 	}
 	eachEngine(t, func(t *testing.T, p *place) {
 		for _, test := range tests {

@@ -126,8 +126,9 @@ func (c *check) verdict(worlds []*world) schedule.Verdict {
 		return v
 	}
 	best := slices.MinFunc(worlds, func(a, b *world) int {
-		return cmp.Or(len(a.causes)-len(b.causes), len(a.taint)-len(b.taint))
+		return cmp.Or(len(a.causes)-len(b.causes), len(a.taint)-len(b.taint), len(a.notes)-len(b.notes))
 	})
+	v.Notes = slices.DeleteFunc(slices.Clone(v.Notes), func(n string) bool { return !slices.Contains(best.notes, n) })
 	for _, n := range best.causes {
 		v.Findings = append(v.Findings, c.known(n, best.causes))
 	}

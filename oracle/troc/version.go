@@ -141,7 +141,9 @@ type world struct {
 	next   int // the next row id
 	causes []note
 	taint  map[string]string        // tables of which the contents are not certain, and why
+	likely map[string]bool          // those of them whose contents have explained all answers up to now
 	trail  []string                 // what was executed on which view, for people
+	notes  []string                 // what was not compared
 	past   map[int]map[string][]row // the tables behind earlier steps, by their number, as long as somebody may have seen what was not committed then
 }
 
@@ -160,7 +162,9 @@ func (w *world) clone() *world {
 	c.ranges = slices.Clip(w.ranges)
 	c.causes = slices.Clip(w.causes)
 	c.taint = maps.Clone(w.taint)
+	c.likely = maps.Clone(w.likely)
 	c.trail = slices.Clip(w.trail)
+	c.notes = slices.Clip(w.notes)
 	return &c
 }
 
@@ -374,7 +378,7 @@ func (w *world) key() string {
 		fmt.Fprintf(&b, "%d %s %d %d\n", l.tx, l.table, l.row, l.mode)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.taint)) {
-		b.WriteString(name)
+		fmt.Fprintf(&b, "%s %v\n", name, w.likely[name])
 	}
 	return b.String()
 }

@@ -67,6 +67,10 @@ var (
 	implicit = regexp.MustCompile(`(?i)\b(?:INHERITS|TEMPORARY|TEMP)\b`)
 	// stirring finds definitions by which a statement writes rows that its text does not tell.
 	stirring = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE)\b`)
+	// altering finds definitions that leave all tables there, unless they rename one, and not something inside of it.
+	altering = regexp.MustCompile(`(?i)^\s*(?:alter\s+table|truncate|(?:create|drop)\s+(?:unique\s+)?index)\b`)
+	renaming = regexp.MustCompile(`(?i)\brename\b`)
+	inside   = regexp.MustCompile(`(?i)\brename\s+(?:column|index|key|constraint)\b`)
 	// unchecked finds sessions whose writes neither look for the row that they refer to nor lock it.
 	unchecked = regexp.MustCompile(`(?i)\bset\b.*\bforeign_key_checks\b`)
 	acting    = regexp.MustCompile(`(?i)\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)\b`)
@@ -180,6 +184,8 @@ func (c *plan) classify(x *plannedStatement, setup string, transactions []schedu
 		return ""
 	case st.DDL && x.begun:
 		return x.step.Name + " changes definitions within a transaction"
+	case st.DDL && (!altering.MatchString(st.Text) || renaming.MatchString(st.Text) && !inside.MatchString(st.Text)):
+		return x.step.Name + " changes which tables there are"
 	case st.DDL:
 		c.define(x)
 		return ""

@@ -56,7 +56,7 @@ func sieved(opts Options, events []history.Event, parts int, walks, alone bool) 
 	c := judged(opts, counts, events, alone && r.Alone && len(counts.coverage.Contradictions) == 0)
 	Settle(c, n)
 	if r.Walks != nil {
-		Draw(c, counts, r.Walks.Onward(), r.Walks.Transactions(), r.Walks.Dependencies())
+		Draw(c, counts, r.Order == nil && r.Walks.Onward(), r.Walks.Transactions(), r.Walks.Dependencies())
 	}
 	return c, r
 }

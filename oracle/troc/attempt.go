@@ -58,10 +58,8 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		case explained:
 			return []*world{w}, nil, nil
 		case cand.uncertain != "":
-			c.note(w, "%s was not compared: %s", st.Name, cand.uncertain)
-			for name := range cand.views { // something in them is otherwise, it may be
-				delete(w.likely, name)
-			}
+			leave(c, w, "%s was not compared: %s", st.Name, cand.uncertain)
+			maps.DeleteFunc(w.likely, func(name string, _ bool) bool { _, seen := cand.views[name]; return seen }) // they may be otherwise
 			if kind.Writes() && st.Answer.Err == nil {
 				c.taint(w, q, st.Name+": "+cand.uncertain)
 			}
@@ -112,14 +110,14 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	for _, w := range alive {
 		c.hold(w, i, kind, mode, r, tr)
 		if kind.Writes() && cand.lasting {
-			c.suspect(w, q, st.Name+": "+cand.uncertain)
+			suspect(c, w, q, st.Name+": "+cand.uncertain)
 		}
 	}
 	return alive, nil, nil
 }
 
 // suspect says that what a statement wrote is not certain, though its answer is as expected.
-func (c *check) suspect(w *world, q *statement.Statement, why string) {
+func suspect(c *check, w *world, q *statement.Statement, why string) {
 	firm := maps.Clone(w.taint)
 	for name := range w.likely {
 		delete(firm, name)
@@ -154,7 +152,7 @@ func viewless(ctx context.Context, c *check, from *world, i int, kind product.Ki
 			}, causes: w.causes, place: c.place, world: w}}, nil
 		}
 	}
-	c.note(w, "%s was not compared: %v", st.Name, errNoView)
+	leave(c, w, "%s was not compared: %v", st.Name, errNoView)
 	return []*world{w}, nil, alone(ctx, c, w, i)
 }
 

@@ -285,7 +285,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 	r := c.roles(kind, q)
 	c.waits.see(w, i, kind, r)
 	skip := func(why string) ([]*world, []death, error) {
-		c.note(w, "%s was not compared: %s", st.Name, why)
+		leave(c, w, "%s was not compared: %s", st.Name, why)
 		if err := alone(ctx, c, w, i); err != nil {
 			return nil, nil, err
 		}

@@ -346,7 +346,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 			return nil, err
 		}
 		if len(answers) == 0 {
-			c.note(d.world, "%s was not compared: %v", st.Name, errNoView)
+			leave(c, d.world, "%s was not compared: %v", st.Name, errNoView)
 			c.taint(d.world, &st.Statement, st.Name+": "+errNoView.Error())
 			alive = append(alive, d.world)
 			continue
@@ -354,7 +354,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		agree := func(a *answer.Result) bool { return differ(st, a) == "" }
 		same := slices.ContainsFunc(answers, func(a answer.Result) bool { return !sameAnswer(&answers[0], &a) })
 		if slices.ContainsFunc(answers, func(a answer.Result) bool { return agree(&a) }) || same {
-			c.note(d.world, "%s was not compared: its answer depends on the order of rows", st.Name)
+			leave(c, d.world, "%s was not compared: its answer depends on the order of rows", st.Name)
 			if kind, _ := c.kind(d.step); kind.Writes() {
 				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
 			}
@@ -407,8 +407,8 @@ func (c *check) final(w *world) *mismatch {
 	return nil
 }
 
-// note says what a world leaves out of the comparison.
-func (c *check) note(w *world, format string, args ...any) {
+// leave notes what a world leaves out of the comparison.
+func leave(c *check, w *world, format string, args ...any) {
 	c.out.Note(format, args...)
 	if n := fmt.Sprintf(format, args...); !slices.Contains(w.notes, n) {
 		w.notes = append(w.notes, n)

@@ -277,7 +277,6 @@ func (m *mutation) explain(out *strings.Builder, reasons map[string]string, why 
 // stepName is what the generator calls steps.
 var stepName = regexp.MustCompile(`\bs[0-9]+_[0-9]+\b`)
 
-
 func (m *mutation) oracles() []string { return strings.Split(m.selection.Names(), ",") }
 
 func mutationCounted(list map[string]int) string {

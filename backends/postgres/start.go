@@ -20,7 +20,8 @@ import (
 
 const (
 	superuser    = "postgres"
-	connectLimit = 5 * time.Second // for one attempt to connect to the private server
+	connectLimit = 5 * time.Second // for one attempt to see whether the private server answers
+	usersLimit   = time.Minute     // for making its users, on a busy machine
 	scram        = "scram-sha-256"
 )
 
@@ -164,7 +165,9 @@ func accessRules(users []engine.User) ([]byte, error) {
 }
 
 func ready(ctx context.Context, s *engine.Server) error {
-	conn, err := connectLocal(ctx, s)
+	attempt, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	conn, err := connectLocal(attempt, s)
 	if err != nil {
 		return err
 	}
@@ -178,13 +181,14 @@ func connectLocal(ctx context.Context, s *engine.Server) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.ConnectTimeout = connectLimit
 	return pgx.ConnectConfig(ctx, cfg)
 }
 
 // createUsers sets the superuser's password and makes the other users. The stored form of a password decides which
 // methods work with it: md5 needs the md5 form, all others take either (manual, 21.5).
 func createUsers(ctx context.Context, s *engine.Server, users []engine.User) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, usersLimit)
+	defer cancel()
 	conn, err := connectLocal(ctx, s)
 	if err != nil {
 		return fmt.Errorf("create users: %w", err)

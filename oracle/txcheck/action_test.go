@@ -109,7 +109,8 @@ permutation a1 a2 a3 b1 a4 a5
 					if !strings.Contains(test.spec, "step a5 { SELECT") {
 						continue
 					}
-					for _, always := range []bool{false, true} {
+					for i, again := 0, 0; i < 2; i++ {
+						always := i == 1
 						r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
 						if err != nil {
 							t.Fatal(err)
@@ -124,6 +125,10 @@ permutation a1 a2 a3 b1 a4 a5
 							stage, doubt = faulty{b.stage, missed}, test.doubt
 						}
 						v, err := txcheck.Check(t.Context(), s, stage, b.options(2))
+						if apart := func(n string) bool { return strings.Contains(n, "went different ways") }; slices.ContainsFunc(v.Notes, apart) && again < 50 {
+							i, again = i-1, again+1 // MariaDB's purge had the metadata lock when TRUNCATE came, in one execution only
+							continue
+						}
 						if err != nil || (len(v.Findings) == 1) != (doubt == "") || (v.Unknown != "") != (doubt != "") || !strings.Contains(v.Unknown, doubt) {
 							t.Errorf("%s at %s, %s, spoiled, always %v: want one finding, or unknown %q: %v\n%s", name, level.History, test.name, always, doubt, err, text(v))
 						}

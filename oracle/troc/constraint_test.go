@@ -335,6 +335,11 @@ func TestConstraints(t *testing.T) {
 			pair := p.at(t, p.d.Levels[slices.IndexFunc(p.d.Levels, func(l product.Level) bool { return l.History == test.level })])
 			s := pair.execute(t, spec)
 			v := pair.check(t, s)
+			// MariaDB's purge of an earlier UPDATE may hold the metadata lock for which TRUNCATE waits, when the writer has let go of it.
+			for again := 0; test.falsify != nil && strings.Contains(v.Unknown, "changes definitions") && again < 20; again++ {
+				s = pair.execute(t, spec)
+				v = pair.check(t, s)
+			}
 			compared := v.Unknown == "" && !slices.ContainsFunc(v.Notes, func(note string) bool {
 				return !strings.Contains(note, "its transaction ends")
 			})

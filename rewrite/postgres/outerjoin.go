@@ -121,6 +121,7 @@ func outerSides(s *pg.SelectStmt) (sides []*nullable, joins []*pg.JoinExpr) {
 	return sides, joins
 }
 
+// refName is the name by which a statement calls a table: its alias, if it has one.
 func refName(rv *pg.RangeVar) string {
 	if rv.Alias != nil {
 		return rv.Alias.Aliasname

@@ -161,10 +161,7 @@ func (x *scene) leftOf(s *pg.SelectStmt) (rv *pg.RangeVar, others int) {
 		return nil, 0
 	}
 	rel, _ := x.resolve(rv)
-	ref := rv.Relname
-	if rv.Alias != nil {
-		ref = rv.Alias.Aliasname
-	}
+	ref := refName(rv)
 	fits := rel != nil && !slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return len(n.GetLockingClause().LockedRels) > 0 })
 	for len(right) > 0 && fits {
 		n, right = right[0], right[1:]
@@ -285,10 +282,7 @@ func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
 		x.plan.Unread = "its columns are renamed"
 		return
 	}
-	ref := rv.Relname
-	if rv.Alias != nil {
-		ref = rv.Alias.Aliasname
-	}
+	ref := refName(rv)
 	top := rel
 	if rel.Root != nil {
 		// A partition has its own part of the rows, which the images of the whole table do not tell.

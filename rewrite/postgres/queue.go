@@ -38,13 +38,10 @@ func queued(x *planner, m proto.Message, rv *pg.RangeVar, where *pg.Node, from [
 	if rel == nil || len(x.content(m).tables) != 2 || len(from) > 1 || len(with.GetCtes()) > len(from) {
 		return nil
 	}
-	t := source{rel: rel, ref: rv.Relname}
-	if rv.Alias != nil {
-		t.ref = rv.Alias.Aliasname
-	}
-	fixed := pgsyntax.Fixed(where, t.ref)
+	ref := refName(rv)
+	fixed := pgsyntax.Fixed(where, ref)
 	for _, n := range conjuncts(where) {
-		key, other := equality(n, t.ref)
+		key, other := equality(n, ref)
 		q := queryOf(other, from, with)
 		if !skipsLocked(q) || !x.closed(q) {
 			continue
@@ -93,7 +90,7 @@ func queryOf(n *pg.Node, from []*pg.Node, with *pg.WithClause) *pg.SelectStmt {
 		return sub.Subquery.GetSelectStmt()
 	}
 	rv := from[0].GetRangeVar()
-	if rv == nil || rv.Schemaname != "" || name != rv.Relname && name != rv.GetAlias().GetAliasname() {
+	if rv == nil || rv.Schemaname != "" || name != refName(rv) {
 		return nil
 	}
 	for _, c := range with.GetCtes() {

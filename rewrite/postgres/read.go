@@ -301,10 +301,7 @@ func (x *judge) covered(s *pg.SelectStmt) bool {
 	if rel == nil || rel.Rows >= 0 && rel.Rows < minCovered {
 		return false
 	}
-	src := source{rel: rel, ref: rv.Relname}
-	if rv.Alias != nil {
-		src.ref = rv.Alias.Aliasname
-	}
+	src := source{rel: rel, ref: refName(rv)}
 	if pinned(s.WhereClause, src) {
 		return false
 	}
@@ -517,10 +514,7 @@ func (x *judge) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
 
 // columnOf reports whether a column reference certainly is to a column of a table.
 func (x *scene) columnOf(ref *pg.ColumnRef, rv *pg.RangeVar) bool {
-	name := rv.Relname
-	if rv.Alias != nil {
-		name = rv.Alias.Aliasname
-	}
+	name := refName(rv)
 	switch f := ref.Fields; {
 	case len(f) == 2:
 		return f[0].GetString_().GetSval() == name

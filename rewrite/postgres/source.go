@@ -54,10 +54,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node, alone bool) (list []
 		switch f := n.Node.(type) {
 		case *pg.Node_RangeVar:
 			rv := f.RangeVar
-			ref := rv.Relname
-			if rv.Alias != nil {
-				ref = rv.Alias.Aliasname
-			}
+			ref := refName(rv)
 			name(ref)
 			if c := x.ctes[rv.Relname]; rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
 				if hidden == 0 && c.uses == 1 && c.query != nil {

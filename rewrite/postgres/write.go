@@ -451,10 +451,7 @@ func (x *scene) currentRead(targets []*pg.Node, rv *pg.RangeVar) bool {
 	if rel, _ := x.resolve(rv); rel != nil {
 		key = rel.Key
 	}
-	ref := rv.Relname
-	if rv.Alias != nil {
-		ref = rv.Alias.Aliasname
-	}
+	ref := refName(rv)
 	some := false
 	for _, t := range targets {
 		if !x.native && t.GetResTarget().GetName() == rewrite.ColumnWriters {

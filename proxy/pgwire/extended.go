@@ -88,7 +88,7 @@ func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts p
 }
 
 // zoned is the plan of p for the session's time zone when a Bind is sent.
-func (c *clientHalf) zoned(p *prepared) *rewrite.Plan {
+func zoned(c *clientHalf, p *prepared) *rewrite.Plan {
 	plan := p.plan()
 	if plan == nil || len(plan.Asks) == 0 || p.zone == 0 || p.zone == c.environment.zone() && steady(c.pipeline) {
 		return plan
@@ -181,7 +181,7 @@ func (c *clientHalf) bind(f frame) error {
 		return err
 	}
 	given := p.bind(begin, f.size)
-	e := &entry{request: bind, name: portalName, stmt: p, plan: c.bound(p, given), at: c.batch.at}
+	e := &entry{request: bind, name: portalName, stmt: p, plan: boundPlan(c, p, given), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
 		if p.seen != nil {

@@ -54,9 +54,9 @@ func asks(plan *rewrite.Plan) bool {
 	return plan != nil && slices.ContainsFunc(plan.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 })
 }
 
-// bound is the plan of p with the parameters of a Bind, which may be nil.
-func (c *clientHalf) bound(p *prepared, b *bound) *rewrite.Plan {
-	plan := c.zoned(p)
+// boundPlan is the plan of p with the parameters of a Bind, which may be nil.
+func boundPlan(c *clientHalf, p *prepared, b *bound) *rewrite.Plan {
+	plan := zoned(c, p)
 	if b == nil || !b.ok || !asks(plan) {
 		return plan
 	}

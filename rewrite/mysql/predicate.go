@@ -257,16 +257,6 @@ func (a *asker) note(from *ast.Join, pinned bool) string {
 	return ""
 }
 
-// partitions reports whether a FROM clause names partitions.
-func partitions(from *ast.Join) bool {
-	found := false
-	visit(from, func(n ast.Node) {
-		t, ok := n.(*ast.TableName)
-		found = found || ok && len(t.PartitionNames) > 0
-	})
-	return found
-}
-
 // visit calls f with n and all below it, in the order of the text.
 func visit(n ast.Node, f func(ast.Node)) {
 	mysqlsyntax.Visit(n, func(n ast.Node) bool { f(n); return false })

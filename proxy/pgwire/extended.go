@@ -334,7 +334,11 @@ func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script 
 			return p, err
 		}
 	}
-	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, zone: p.zone, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
+	seen := c.session.observer.describes(p.client)
+	if seen != nil && p.seen != nil && !p.moved && postgres.SameColumns(p.uses, script.Uses) {
+		seen = p.seen // the client will not have it described again
+	}
+	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, zone: p.zone, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: seen, generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -30,9 +30,11 @@ ALIKE ?= 1h
 # red again; make soak gives them others.
 RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/shell ./trace ./trace/recorder ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
+# LONG are tests of the proxy that pass many megabytes. The race detector makes them three times as dear; the same code runs under it in others.
+LONG = ^(TestMemory|TestUnansweredIsBounded|TestLongPipelines|TestLongRow|TestLongPackets|TestNumbersBehindLongCommands|TestTooBigCommands|TestCommandsThatJustFit)$$
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build release demo test test-race test-rest test-random test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-race test-rest test-random test-long test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/wirecheck ./cmd/wirecheck
@@ -54,13 +56,16 @@ demo:
 # without debugging information takes half the time.
 TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 2 -parallel 4
 test: fmt vet
-	@$(MAKE) --no-print-directory -j 3 test-race test-rest test-random
+	@$(MAKE) --no-print-directory -j 3 test-race test-rest test-random test-long
 
 test-race:
-	$(TEST) -timeout 30m -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
+	$(TEST) -timeout 30m -race -skip '$(LONG)' $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
 
 test-rest:
 	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
+
+test-long:
+	$(TEST) -timeout 30m -run '$(LONG)' ./proxy/pgwire ./proxy/mysqlwire
 
 # Beside the rest: behind it, a single test at a time would keep one processor busy.
 test-random:

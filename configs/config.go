@@ -149,12 +149,16 @@ var Units = []string{"auto", "transaction", "request"}
 // LogLevels are the lowest levels that can be logged.
 var LogLevels = []string{"debug", "info", "warn", "error", "off"}
 
+// DefaultMinCoverage is the share of the statements that must be seen exactly where nothing else is asked for: of an application of which less than half is
+// seen, "nothing found" would say little.
+const DefaultMinCoverage = 0.5
+
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
-		LogLevel:  "info",
-		Values:    true, Predicates: true,
+		LogLevel:  "info", MinCoverage: DefaultMinCoverage,
+		Values: true, Predicates: true,
 		Unit: Units[0], RequestTags: []string{},
 		Publish: Publish{Fleet: "default", Buffer: 64 << 20},
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},

@@ -29,7 +29,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // leastFlag is the flag --min-coverage.
 func leastFlag(flags *pflag.FlagSet, least *float64) {
-	flags.Float64Var(least, "min-coverage", 0, "share of the statements that must be seen exactly, as in 0.95; below it the exit status is 3 where nothing is found")
+	flags.Float64Var(least, "min-coverage", configs.DefaultMinCoverage, "share of the statements that must be seen exactly, as in 0.95; below it the exit status is 3 where nothing is found")
 }
 
 // judged makes the result of a judgement, with the reason if it could not be decided whether there is more. missing says what was not there to

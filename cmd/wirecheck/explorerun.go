@@ -279,7 +279,10 @@ func (x *explorer) command(ctx context.Context, args, env []string, started func
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { err = errors.Join(err, out.Close(), os.Remove(out.Name())) }()
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if err := os.Remove(out.Name()); err != nil { // it needs no name, and is gone whatever ends this process
+		return 0, "", err
+	}
 	child := exec.CommandContext(ctx, args[0], args[1:]...)
 	child.Env, child.Stdout, child.Stderr = env, out, out
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -322,6 +322,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		tellRecording(c.log, config.Record, tally)
 	}
 	if gate != nil {
+		out.log.Flush(flushPatience) // a terminal shows both
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	r := judged(found.Findings, found.Coverage, config.Unit, config.MinCoverage, "")

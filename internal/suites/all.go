@@ -14,43 +14,7 @@ func all() []suite {
 		return func(context.Context, string) error { return errors.New(why) }
 	}
 	const noTests = "its npm package has no tests, and its repository is not a package"
-	list := []suite{
-		goSuite("go-sql-driver/mysql 1.10.1", "mariadb", "github.com/go-sql-driver/mysql@v1.10.1", "TestConnectorReturnsTimeout", // it needs a network
-			[]string{"CREATE DATABASE gotest"}, func(at place) (env, flags []string) {
-				return []string{"MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASS=" + at.password, fmt.Sprintf("MYSQL_TEST_ADDR=%s:%d", at.host, at.port), "MYSQL_TEST_PROT=tcp"}, nil
-			}, "."),
-		goSuite("lib/pq 1.12.3", "postgres", "github.com/lib/pq@v1.12.3", "^$",
-			[]string{"CREATE DATABASE pqgotest"}, func(at place) (env, flags []string) {
-				return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=pqgotest", "PGSSLMODE=disable"}, nil
-			}, "./..."),
-		goSuite("pgx 5.12.0", "postgres", "github.com/jackc/pgx/v5@v5.12.0", "^$",
-			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
-				url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
-				return []string{"PGX_TEST_DATABASE=" + url, "PGX_TEST_TCP_CONN_STRING=" + url, "PGX_TEST_PLAIN_PASSWORD_CONN_STRING=", "PGX_TEST_MD5_PASSWORD_CONN_STRING="}, nil
-			}, "./..."),
-		goSuite("xorm 1.4.3, postgres", "postgres", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
-			return nil, []string{"-db=postgres", fmt.Sprintf("-conn_str=postgres://%s:%s@%s:%d/xorm_test?sslmode=disable", at.user, at.password, at.host, at.port), "-show_sql=false"}
-		}, "./tests"),
-		goSuite("xorm 1.4.3, mariadb", "mariadb", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
-			return nil, []string{"-db=mysql", fmt.Sprintf("-conn_str=%s:%s@tcp(%s:%d)/xorm_test?charset=utf8mb4", at.user, at.password, at.host, at.port), "-show_sql=false"}
-		}, "./tests"),
-		goSuite("go-pg 10.11.0", "postgres", "github.com/go-pg/pg/v10@v10.11.0", "^$", []string{"CREATE EXTENSION hstore"}, func(at place) (env, flags []string) {
-			return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres", "PGSSLMODE=disable"}, nil
-		}, "./..."),
-		goSuite("River 0.51.2", "postgres", "github.com/riverqueue/river@v0.51.2", "^$", []string{"CREATE DATABASE river_test"}, func(at place) (env, flags []string) {
-			return []string{fmt.Sprintf("TEST_DATABASE_URL=postgres://%s:%s@%s:%d/river_test?sslmode=disable&pool_max_conns=15", at.user, at.password, at.host, at.port)}, nil
-		}, "./..."),
-		goSuite("pgx 4.18.3", "postgres", "github.com/jackc/pgx/v4@v4.18.3", "^$",
-			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
-				return []string{fmt.Sprintf("PGX_TEST_DATABASE=host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)}, nil
-			}, "./..."),
-		goSuite("pgconn 1.14.3", "postgres", "github.com/jackc/pgconn@v1.14.3", "^$", []string{"CREATE DATABASE pgx_test"}, func(at place) (env, flags []string) {
-			url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
-			return []string{"PGX_TEST_CONN_STRING=" + url, "PGX_TEST_TCP_CONN_STRING=" + url}, nil
-		}, "./..."),
-		goSuite("bun's pgdriver 1.2.18", "postgres", "github.com/uptrace/bun/driver/pgdriver@v1.2.18", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
-			return []string{fmt.Sprintf("PG=postgres://%s:%s@%s:%d/test?sslmode=disable", at.user, at.password, at.host, at.port)}, nil
-		}, "./..."),
+	list := append(goModules(),
 		pytest("PyMySQL 1.1.1", "mariadb", debian("trixie", "python-pymysql", "cryptography"), []string{"CREATE DATABASE test1", "CREATE DATABASE test2"}, func(folder string, at place) (env, args []string, err error) {
 			database := func(name string) string {
 				return fmt.Sprintf(`{"host": %q, "port": %d, "user": %q, "passwd": %q, "database": %q, "use_unicode": true, "local_infile": true}`, at.host, at.port, at.user, at.password, name)
@@ -61,7 +25,7 @@ func all() []suite {
 		pytest("psycopg2 2.9", "postgres", debian("trixie", "psycopg2", "psycopg2"), []string{"CREATE DATABASE psycopg2_test"}, func(folder string, at place) (env, args []string, err error) {
 			return []string{"PSYCOPG2_TESTDB=psycopg2_test", "PSYCOPG2_TESTDB_HOST=" + at.host, fmt.Sprintf("PSYCOPG2_TESTDB_PORT=%d", at.port), "PSYCOPG2_TESTDB_USER=" + at.user, "PGPASSWORD=" + at.password}, []string{"tests"}, nil
 		}),
-	}
+	)
 	sqlalchemy := func(engine, driver string, create ...string) suite {
 		modules := map[string]string{"mariadb": "MySQLdb", "postgres": "psycopg2"}
 		return pytest("SQLAlchemy's suite for dialects, "+engine, engine, dialectSuite(modules[engine]), create, func(source string, at place) (env, args []string, err error) {
@@ -143,4 +107,67 @@ func further() []suite {
 		}),
 	)
 	return list
+}
+
+// goModules are the suites of Go modules.
+func goModules() []suite {
+	return []suite{
+		goSuite("go-sql-driver/mysql 1.10.1", "mariadb", "github.com/go-sql-driver/mysql@v1.10.1", "TestConnectorReturnsTimeout", // it needs a network
+			[]string{"CREATE DATABASE gotest"}, func(at place) (env, flags []string) {
+				return []string{"MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASS=" + at.password, fmt.Sprintf("MYSQL_TEST_ADDR=%s:%d", at.host, at.port), "MYSQL_TEST_PROT=tcp"}, nil
+			}, "."),
+		goSuite("lib/pq 1.12.3", "postgres", "github.com/lib/pq@v1.12.3", "^$",
+			[]string{"CREATE DATABASE pqgotest"}, func(at place) (env, flags []string) {
+				return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=pqgotest", "PGSSLMODE=disable"}, nil
+			}, "./..."),
+		goSuite("pgx 5.12.0", "postgres", "github.com/jackc/pgx/v5@v5.12.0", "^$",
+			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
+				url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
+				return []string{"PGX_TEST_DATABASE=" + url, "PGX_TEST_TCP_CONN_STRING=" + url, "PGX_TEST_PLAIN_PASSWORD_CONN_STRING=", "PGX_TEST_MD5_PASSWORD_CONN_STRING="}, nil
+			}, "./..."),
+		goSuite("xorm 1.4.3, postgres", "postgres", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
+			return nil, []string{"-db=postgres", "-conn_str=" + at.url("xorm_test"), "-show_sql=false"}
+		}, "./tests"),
+		goSuite("xorm 1.4.3, mariadb", "mariadb", "xorm.io/xorm@v1.4.3", "^$", []string{"CREATE DATABASE xorm_test"}, func(at place) (env, flags []string) {
+			return nil, []string{"-db=mysql", "-conn_str=" + at.dsn("xorm_test"), "-show_sql=false"}
+		}, "./tests"),
+		goSuite("go-pg 10.11.0", "postgres", "github.com/go-pg/pg/v10@v10.11.0", "^$", []string{"CREATE EXTENSION hstore"}, func(at place) (env, flags []string) {
+			return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=postgres", "PGSSLMODE=disable"}, nil
+		}, "./..."),
+		goSuite("River 0.51.2", "postgres", "github.com/riverqueue/river@v0.51.2", "^$", []string{"CREATE DATABASE river_test"}, func(at place) (env, flags []string) {
+			return []string{"TEST_DATABASE_URL=" + at.url("river_test") + "&pool_max_conns=15"}, nil
+		}, "./..."),
+		goSuite("pgx 4.18.3", "postgres", "github.com/jackc/pgx/v4@v4.18.3", "^$",
+			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) (env, flags []string) {
+				return []string{fmt.Sprintf("PGX_TEST_DATABASE=host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)}, nil
+			}, "./..."),
+		goSuite("pgconn 1.14.3", "postgres", "github.com/jackc/pgconn@v1.14.3", "^$", []string{"CREATE DATABASE pgx_test"}, func(at place) (env, flags []string) {
+			url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
+			return []string{"PGX_TEST_CONN_STRING=" + url, "PGX_TEST_TCP_CONN_STRING=" + url}, nil
+		}, "./..."),
+		goSuite("sqlx 1.4.0, postgres", "postgres", "github.com/jmoiron/sqlx@v1.4.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"SQLX_MYSQL_DSN=skip", "SQLX_SQLITE_DSN=skip", "SQLX_POSTGRES_DSN=" + at.url("test")}, nil
+		}, "./..."),
+		goSuite("sqlx 1.4.0, mariadb", "mariadb", "github.com/jmoiron/sqlx@v1.4.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"SQLX_POSTGRES_DSN=skip", "SQLX_SQLITE_DSN=skip", "SQLX_MYSQL_DSN=" + at.dsn("test")}, nil
+		}, "./..."),
+		goSuite("goqu 9.19.0, postgres", "postgres", "github.com/doug-martin/goqu/v9@v9.19.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"PG_URI=" + at.url("test")}, nil
+		}, ".", "./dialect/postgres"),
+		goSuite("goqu 9.19.0, mariadb", "mariadb", "github.com/doug-martin/goqu/v9@v9.19.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"MYSQL_URI=" + at.dsn("test")}, nil
+		}, "./dialect/mysql"),
+		goSuite("gorp 3.1.0, postgres", "postgres", "github.com/go-gorp/gorp/v3@v3.1.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"GORP_TEST_DIALECT=postgres", "GORP_TEST_DSN=" + at.url("test")}, nil
+		}, "."),
+		goSuite("gorp 3.1.0, mariadb", "mariadb", "github.com/go-gorp/gorp/v3@v3.1.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"GORP_TEST_DIALECT=mysql", "GORP_TEST_DSN=" + at.dsn("test")}, nil
+		}, "."),
+		goSuite("upper/db 4.10.0, postgres", "postgres", "github.com/upper/db/v4@v4.10.0", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"DB_NAME=test", "DB_USERNAME=" + at.user, "DB_PASSWORD=" + at.password, "DB_HOST=" + at.host, fmt.Sprintf("DB_PORT=%d", at.port)}, nil
+		}, "./adapter/postgresql"),
+		goSuite("bun's pgdriver 1.2.18", "postgres", "github.com/uptrace/bun/driver/pgdriver@v1.2.18", "^$", []string{"CREATE DATABASE test"}, func(at place) (env, flags []string) {
+			return []string{"PG=" + at.url("test")}, nil
+		}, "./..."),
+	}
 }

@@ -31,6 +31,16 @@ type place struct {
 	mode                 string
 }
 
+// url is where a client of PostgreSQL finds a database.
+func (at place) url(database string) string {
+	return fmt.Sprintf("postgres://%s:%s@%s:%d/%s?sslmode=disable", at.user, at.password, at.host, at.port, database)
+}
+
+// dsn is where go-sql-driver finds a database.
+func (at place) dsn(database string) string {
+	return fmt.Sprintf("%s:%s@tcp(%s:%d)/%s?charset=utf8mb4", at.user, at.password, at.host, at.port, database)
+}
+
 // open starts a private server, and the proxy in front of it.
 func open(ctx context.Context, product, mode string) (place, func() error, error) {
 	d, err := backends.ByName(product)

@@ -102,7 +102,7 @@ func (v Coverage) Undecided(least float64) string {
 	case v.Exact == v.FailedExact:
 		return fmt.Sprintf("of %s wirecheck saw none exactly", prose.Count(n, "statement"))
 	case float64(v.Exact-v.MistakenExact) < least*float64(n):
-		return fmt.Sprintf("wirecheck saw %d of %s exactly, less than the share of %g that is asked for", v.Exact-v.MistakenExact, prose.Count(n, "statement"), least)
+		return fmt.Sprintf("wirecheck saw %d of %s exactly, less than the share that --min-coverage asks for (%g)", v.Exact-v.MistakenExact, prose.Count(n, "statement"), least)
 	}
 	return ""
 }

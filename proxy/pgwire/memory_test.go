@@ -26,7 +26,7 @@ func peak(f func()) int64 {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(10 * time.Millisecond)
+		tick := time.NewTicker(30 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {

@@ -11,7 +11,9 @@ import (
 // described again, and wirecheck still knows what their parameters and columns are: that the value which a request writes comes from the one that it had read.
 func TestPreparedAgain(t *testing.T) {
 	s := newStand(t, 2, "CREATE TABLE item (id INT PRIMARY KEY, stock INT, price INT)", "INSERT INTO item VALUES (1, 10, 3)")
-	read := func(i int) string { return "SELECT id, stock FROM item WHERE id = $1 /*request_id='" + string(rune('a'+i)) + "'*/" }
+	read := func(i int) string {
+		return "SELECT id, stock FROM item WHERE id = $1 /*request_id='" + string(rune('a'+i)) + "'*/"
+	}
 	write := func(i int) string {
 		return "UPDATE item SET stock = $1 WHERE id = $2 /*request_id='" + string(rune('a'+i)) + "'*/"
 	}

@@ -14,14 +14,16 @@ const (
 	RoleComputed Role = "computed" // assigned what the server computes, from the current row or without values of the application
 	RoleUnknown  Role = "unknown"  // assigned something else
 	RoleTime     Role = "time"     // assigned the time of the statement itself, beside other columns
+	RoleNull     Role = "null"     // assigned NULL
 	RoleEqual    Role = "equal"    // compared with a value for equality, which must hold
+	RoleIsNull   Role = "isnull"   // compared with NULL: it must be NULL
 	RoleRange    Role = "range"    // compared with <, > and the like
 	RoleChecked  Role = "checked"  // used in another way in the condition
 )
 
 // Assigns reports whether the column gets a value.
 func (r Role) Assigns() bool {
-	return r == RoleSet || r == RoleComputed || r == RoleUnknown || r == RoleTime
+	return r == RoleSet || r == RoleComputed || r == RoleUnknown || r == RoleTime || r == RoleNull
 }
 
 // Operand is a column that an UPDATE assigns or compares.
@@ -179,7 +181,7 @@ func (p *parser) derived(d *Derived) error {
 func requestWord(e *Event, word string, next func() (string, error)) (ok bool, err error) {
 	role := Role(word)
 	switch role {
-	case RoleSet, RoleComputed, RoleUnknown, RoleTime, RoleEqual, RoleRange, RoleChecked:
+	case RoleSet, RoleComputed, RoleUnknown, RoleTime, RoleNull, RoleEqual, RoleIsNull, RoleRange, RoleChecked:
 		v, err := next()
 		column, value, _ := strings.Cut(v, "=")
 		e.Operands = append(e.Operands, Operand{column, role, value})

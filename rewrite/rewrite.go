@@ -97,7 +97,9 @@ type Plan struct {
 	Below    int // WithRows is the coverage of an answer with fewer rows, none included; 0: see there
 	// WithoutRows is the coverage of a statement that changed no row, where that is more than Coverage. It is empty for other statements.
 	WithoutRows history.Coverage
-	Met         bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
+	// Empty is the coverage of SELECT EXISTS that found no row, where that is more than Coverage. It is empty for other statements.
+	Empty history.Coverage
+	Met   bool // Asks has what each row of an INSERT met if it was not inserted; then WithRows is its coverage where it is known which ones were
 	// Blank says that an answer without rows has one all the same, which the client does not see: of its hidden columns only Lists tell something, and the
 	// first one is NULL, which it is of no other row.
 	Blank bool

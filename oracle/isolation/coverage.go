@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/prose"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 )
 
@@ -31,6 +32,8 @@ type Coverage struct {
 	// read and a change in which it is not certain whether the one could see the other.
 	Blind     int `json:"blind,omitempty"`
 	Unsettled int `json:"unsettled,omitempty"`
+	// Unseen counts the INSERTs of whose rows none was seen (MySQL family): no predicate was compared with them.
+	Unseen int `json:"unseen,omitempty"`
 
 	ApproxAccesses int `json:"approx_accesses"` // accesses left out because they are not certain
 	UnknownWriters int `json:"unknown_writers"` // reads of versions whose writer is not, or no longer, known
@@ -216,6 +219,9 @@ func (v Coverage) predicates() (lines []string) {
 	if v.Blind > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Blind, "change"), "the values are not known well enough"))
 	}
+	if v.Unseen > 0 && v.Predicates > 0 {
+		lines = append(lines, fmt.Sprintf(without, "the rows of "+prose.Count(v.Unseen, "INSERT"), "they were not seen"))
+	}
 	if v.Unsettled > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))
 	}
@@ -273,6 +279,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	}
 	v.Blind -= before.Blind
 	v.Unsettled -= before.Unsettled
+	v.Unseen -= before.Unseen
 	v.ApproxAccesses -= before.ApproxAccesses
 	v.Transactions -= before.Transactions
 	v.Committed -= before.Committed
@@ -301,6 +308,19 @@ func (v Coverage) Since(before Coverage) Coverage {
 func counted(c *Checker, e *history.Event) {
 	c.coverage.count(e.Coverage, 1)
 	c.lost.inexact(e, lex.Of(c.sessionOf(e.Session).dbms.Dialect))
+}
+
+// sees counts a statement of a session of the MySQL family that inserts rows of which none is told, or takes that back when they are told later.
+func sees(c *Checker, t *txn, s *stmt, e *history.Event) {
+	inexact := e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque
+	told := slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Op.Writes() || a.Op == history.OpMatch })
+	unseen := inexact && !told && (e.Verb == "insert" || e.Verb == "replace" || e.Verb == "load") && e.Error == nil && t.product().Dialect == product.DialectMySQL
+	if unseen && !s.unseen {
+		c.coverage.Unseen++
+	} else if !unseen && s.unseen {
+		c.coverage.Unseen--
+	}
+	s.unseen = unseen
 }
 
 // count counts a statement, or takes back (n is -1) how one was counted of which more became known.

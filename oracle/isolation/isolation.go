@@ -398,6 +398,7 @@ func (c *Checker) statement(e *history.Event) {
 	t.grow(c, sizeOfStatement(e))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: prose.Cut(e.SQL, maxText), verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
+	sees(c, t, &t.stmts[i], e)
 	t.show(i, e)
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)

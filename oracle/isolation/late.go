@@ -20,6 +20,7 @@ func (t *txn) statementIndex(n int) int32 {
 // addLate adds what was told later of statement i of an open transaction.
 func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 	c.addTokens(t, e.Tokens)
+	sees(c, t, &t.stmts[i], e)
 	t.stmts[i].current = t.stmts[i].current || e.CurrentRead
 	t.stmts[i].to = max(t.stmts[i].to, e.To) // some of its answers came later
 	if was := t.stmts[i].coverage; was != e.Coverage {
@@ -57,6 +58,7 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 	if i < 0 {
 		return
 	}
+	sees(c, t, &t.stmts[i], e)
 	c.addTokens(t, e.Tokens)
 	if was := t.stmts[i].coverage; was != e.Coverage {
 		c.coverage.count(was, -1)

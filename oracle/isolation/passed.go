@@ -52,6 +52,7 @@ type ran struct {
 // pass counts a statement of t, and keeps what a later event of it needs.
 func pass(c *Checker, t *txn, e *history.Event) {
 	t.stmts = append(t.stmts, stmt{n: e.N, coverage: e.Coverage})
+	sees(c, t, &t.stmts[len(t.stmts)-1], e)
 	t.addReads(c, int32(len(t.stmts)-1), e)
 	passAccesses(c, t, e)
 }

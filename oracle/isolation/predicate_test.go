@@ -459,6 +459,8 @@ func TestRefused(t *testing.T) {
 	)
 	for _, tt := range []struct{ name, text, want string }{
 		{"refused", read + taken + claim + end, ""},
+		{"refused, in brackets as GORM writes it", read + taken + strings.Replace(claim, "(and (= number id 1) (null holder))", "(and (and (= number id 1) (null holder)) (null gone))", 1) + end, ""},
+		{"refused, with the key in an alternative", read + taken + strings.Replace(claim, "(and (= number id 1) (null holder))", "(and (or (= number id 1) (= number id 3)) (null holder))", 1) + end, "G-single non-repeatable read [1 2]"},
 		{"refused, and read again", read + taken + claim + "; t1 r seat.1@1; t1 w seat.1 1>2" + end, ""},
 		{"refused, and no image was asked for yet", read + strings.Replace(taken, ` image "id 1 holder u" was "id 1 holder null"`, "", 1) + claim + "; t1 r seat.1@1; t1 w seat.1 1>2" + end, ""},
 		{"refused, though the condition holds", read + strings.Replace(taken, "holder u", "holder null", 1) + claim + "; t1 r seat.1@1" + end, "G-single non-repeatable read [1 2]"},

@@ -335,7 +335,7 @@ func (k *claim) lost(n *version) (lost, sure bool) {
 		return false, true
 	}
 	for _, o := range k.t.stmts[k.stmt].columns.operands {
-		if (o.Role == history.RoleEqual || o.Role == history.RoleChecked) && change(o.Column, o.Value) {
+		if (o.Role == history.RoleEqual || o.Role == history.RoleIsNull || o.Role == history.RoleChecked) && change(o.Column, o.Value) {
 			return false, true
 		}
 	}
@@ -362,13 +362,20 @@ func (n *version) changed(row history.Row) (change func(column, from string) boo
 	}, len(list) > 0
 }
 
-// change reports whether the statement gave the column of a row another value. Frameworks write all columns back, those too that are as they were read.
+// change reports whether the statement gave the column of a row another value. Frameworks write all columns back, those too that are as they were read. An
+// empty from may also stand for NULL. A column that the condition says is NULL (a soft delete's deleted_at) does not change by NULL.
 func (k *columns) change(column, from string, row history.Row) bool {
 	for _, o := range k.operands {
 		if o.Column != column || !o.Role.Assigns() {
 			continue
 		}
-		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool { return d.Row == row && d.Column == column && d.Kind == "copy" })
+		null := o.Role == history.RoleNull
+		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool {
+			return d.Row == row && d.Column == column && (d.Kind == "copy" || null && d.Read == "")
+		})
+		if null {
+			return !back && from != "" && !slices.Contains(k.operands, history.Operand{Column: column, Role: history.RoleIsNull})
+		}
 		return o.Role != history.RoleSet || !back && !flow.Same(o.Value, from)
 	}
 	return false

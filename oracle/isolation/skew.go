@@ -229,7 +229,7 @@ func (p *predicate) made(ch *change) bool {
 	}
 	where := p.where
 	if where.Op == "and" {
-		where.Args = slices.DeleteFunc(slices.Clone(where.Args), func(a condition.Condition) bool {
+		where.Args = slices.DeleteFunc(conjuncts(&where), func(a condition.Condition) bool {
 			leaves := a.Op == "<>" && ch.v.hasKey(&a) || a.Op == "not" && a.Args[0].Op == "=" && ch.v.hasKey(&a.Args[0])
 			return leaves && ch.was.matches(&a) == condition.False && ch.now.matches(&a) == condition.False
 		})
@@ -239,7 +239,18 @@ func (p *predicate) made(ch *change) bool {
 
 // names reports whether the condition asks for the row of a version by its key, and for more.
 func (p *predicate) names(v *version) bool {
-	return p.where.Op == "and" && slices.ContainsFunc(p.where.Args, func(a condition.Condition) bool { return a.Op == "=" && v.hasKey(&a) })
+	return p.where.Op == "and" && slices.ContainsFunc(conjuncts(&p.where), func(a condition.Condition) bool { return a.Op == "=" && v.hasKey(&a) })
+}
+
+// conjuncts are what a condition joins by AND, however it is put in brackets.
+func conjuncts(where *condition.Condition) (list []condition.Condition) {
+	if where.Op != "and" {
+		return []condition.Condition{*where}
+	}
+	for i := range where.Args {
+		list = append(list, conjuncts(&where.Args[i])...)
+	}
+	return list
 }
 
 // hasKey reports whether a comparison is with the key of the version's row, or with what people know the row by where hidden columns number the rows.

@@ -96,6 +96,7 @@ type stmt struct {
 	// duplicate: the server refused it since a row with its key is there already.
 	duplicate bool
 	coverage  history.Coverage
+	unseen    bool     // counted in Coverage.Unseen
 	columns   *columns // of an UPDATE, where requests are known
 	shown     *shown   // nil: nothing
 	// What its text says, see texts.of and selectedBy, once that was asked for.

@@ -172,9 +172,10 @@ func (o *observation) readCatalog() error {
 // learn asks the server for names, or for everything (nil). If it refuses, the session goes on with what it knew.
 func (o *observation) learn(names []rewrite.Name) error {
 	now, from := o.observer.catalogs.changes.Now(), time.Now()
-	query := dialect.CatalogQuery()
+	flavor := o.greeting.flavor()
+	query := dialect.CatalogQuery(flavor)
 	if names != nil {
-		query = dialect.NamesQuery(names)
+		query = dialect.NamesQuery(names, flavor)
 	}
 	rows, refused, err := o.ownRows(query)
 	if err != nil {

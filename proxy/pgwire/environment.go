@@ -29,6 +29,7 @@ type environment struct {
 	within   bool             // the settings are those of the open transaction
 	schema   bool             // this session changed the schema, perhaps in a transaction that is still open
 	touched  []string         // the only relations that it changed; none if it may have changed anything
+	zones    uint64           // how often the server told TimeZone
 	defined  int              // how many statements that change the schema were sent
 	counted  bool             // others know of these changes, and they are committed
 	unwanted bool             // client_min_messages leaves warnings out
@@ -44,8 +45,19 @@ func (v *environment) reported(name, value string) {
 	case "standard_conforming_strings":
 		v.facts.Backslashes = value == "off"
 	case "TimeZone":
+		v.zones++
 		v.facts.UTC = slices.Contains([]string{"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}, value)
 	}
+}
+
+// zone is a number of the session's time zone, which changes whenever that may; 0: it is not UTC.
+func (v *environment) zone() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.facts.UTC {
+		return 0
+	}
+	return v.zones
 }
 
 // sent takes note of what a statement does to the session, from the moment that it is under way.

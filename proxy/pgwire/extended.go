@@ -69,23 +69,43 @@ func (c *clientHalf) parse(f frame) error {
 func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err error) {
 	if !c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared) {
 		_, facts := c.environment.known(c.plain)
-		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
+		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts, false)}, false, nil
 	}
 	p = &prepared{name: name, client: sql, firm: firm(c, name), seen: c.session.observer.describes(sql), generation: c.session.observer.rewriter.Generation()}
-	p.script, p.catalog, err = c.completeStatement(sql, p.firm, name == "")
+	if steady(c.pipeline) {
+		p.zone = c.environment.zone()
+	}
+	p.script, p.catalog, err = c.completeStatement(sql, p.firm, name == "", p.zone != 0)
 	p.uses = p.script.Uses
 	return p, true, err
 }
 
-// statementPlan plans a single statement.
-func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
-	facts.UTC = false // the server may read the constants now, and those of Bind and those of a stale plan later
+// statementPlan plans a single statement. utc says that the time zone is UTC when the server reads the constants: now, and those of Bind and those of a
+// stale plan later, see zoned.
+func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts postgres.Session, utc bool) *rewrite.Script {
+	facts.UTC = utc
 	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
 }
 
-func (c *clientHalf) completeStatement(sql string, firm, hold bool) (*rewrite.Script, *rewrite.Catalog, error) {
+// zoned is the plan of p for the session's time zone when a Bind is sent.
+func zoned(c *clientHalf, p *prepared) *rewrite.Plan {
+	plan := p.plan()
+	if plan == nil || len(plan.Asks) == 0 || p.zone == 0 || p.zone == c.environment.zone() && steady(c.pipeline) {
+		return plan
+	}
+	catalog, facts := c.environment.known(c.plain)
+	facts.Firm = p.firm
+	if s := c.statementPlan(p.client, catalog, facts, false); s.SQL == p.script.SQL && len(s.Plans) == 1 {
+		return s.Plans[0]
+	}
+	q := *plan
+	q.Asks, q.Predicate, q.Unread = nil, true, "its plan may be older than the session's time zone"
+	return &q
+}
+
+func (c *clientHalf) completeStatement(sql string, firm, hold, utc bool) (*rewrite.Script, *rewrite.Catalog, error) {
 	return c.complete(firm, hold, func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
-		return c.statementPlan(sql, catalog, facts)
+		return c.statementPlan(sql, catalog, facts, utc)
 	})
 }
 
@@ -161,7 +181,7 @@ func (c *clientHalf) bind(f frame) error {
 		return err
 	}
 	given := p.bind(begin, f.size)
-	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(given), at: c.batch.at}
+	e := &entry{request: bind, name: portalName, stmt: p, plan: boundPlan(c, p, given), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
 		if p.seen != nil {
@@ -275,7 +295,7 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && generation == p.generation, !c.pipeline.observed():
 		return p, nil
 	}
-	script, catalog, err := c.completeStatement(p.client, p.firm, false)
+	script, catalog, err := c.completeStatement(p.client, p.firm, false, p.zone != 0)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +334,11 @@ func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script 
 			return p, err
 		}
 	}
-	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
+	seen := c.session.observer.describes(p.client)
+	if seen != nil && p.seen != nil && !p.moved && postgres.SameColumns(p.uses, script.Uses) {
+		seen = p.seen // the client will not have it described again
+	}
+	q := &prepared{name: p.name, client: p.client, firm: p.firm, question: p.question, zone: p.zone, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: seen, generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -23,6 +23,7 @@ type prepared struct {
 	seq      uint64
 	batch    uint64 // number of the Sync before which it was sent
 	parsing  *entry // its Parse; nil if it was made without one
+	zone     uint64 // environment.zone when it was sent, if it was planned for UTC; 0: it was not
 	gone     bool   // the server does not have it any more: it refused to prepare it again
 	// generation is the rewriter's before the statement was planned.
 	generation uint64

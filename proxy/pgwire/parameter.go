@@ -38,7 +38,7 @@ type bound struct {
 
 // bind reads a Bind of p, of which begin is the beginning and size the length; nil if nobody asks for it.
 func (p *prepared) bind(begin []byte, size int) *bound {
-	if p == nil || len(begin) < size || p.seen == nil && !p.asks() {
+	if p == nil || len(begin) < size || p.seen == nil && !asks(p.plan()) {
 		return nil
 	}
 	if p.seen != nil { // it is needed when the answer comes
@@ -49,16 +49,15 @@ func (p *prepared) bind(begin []byte, size int) *bound {
 	return b
 }
 
-// asks reports whether the statement asks by its parameters.
-func (p *prepared) asks() bool {
-	plan := p.plan()
+// asks reports whether a plan's statement asks by its parameters.
+func asks(plan *rewrite.Plan) bool {
 	return plan != nil && slices.ContainsFunc(plan.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 })
 }
 
-// bound is the plan of a statement with the parameters of a Bind, which may be nil.
-func (p *prepared) bound(b *bound) *rewrite.Plan {
-	plan := p.plan()
-	if b == nil || !b.ok || !p.asks() {
+// boundPlan is the plan of p with the parameters of a Bind, which may be nil.
+func boundPlan(c *clientHalf, p *prepared, b *bound) *rewrite.Plan {
+	plan := zoned(c, p)
+	if b == nil || !b.ok || !asks(plan) {
 		return plan
 	}
 	room := struct {

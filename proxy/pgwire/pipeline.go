@@ -3,6 +3,7 @@ package pgwire
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type pipeline struct {
 	seq      uint64        // of the entries
 	batch    uint64        // Syncs sent
 	open     bool          // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
+	ran      bool          // an Execute was among them
 	crowded  bool          // the client half waits for room in the queue
 	bound    bool          // a portal was made since the session was ready last
 	ignoring bool          // the server ignores everything up to a Sync that was not sent yet
@@ -143,6 +145,15 @@ func settled(p *pipeline) bool {
 	return answered(p)
 }
 
+// steady reports whether nothing was executed of which the server has yet to tell what it did to the settings: it does so in front of ReadyForQuery.
+func steady(p *pipeline) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.ran && !p.ignoring && !slices.ContainsFunc(p.queue.items, func(e *entry) bool {
+		return e.request != parse && e.request != bind && e.request != describe && e.request != closing
+	})
+}
+
 // answered reports whether the server has answered all that was sent. p.mu is held.
 func answered(p *pipeline) bool { return !p.open && p.queue.empty() && !p.ignoring }
 
@@ -251,7 +262,7 @@ func drop(p *pipeline, n int) {
 func (p *pipeline) sync() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ignoring, p.open = false, false
+	p.ignoring, p.open, p.ran = false, false, false
 	p.batch++
 	if !p.queue.more(syncing) {
 		p.push(&entry{request: syncing})
@@ -297,8 +308,9 @@ func (p *pipeline) push(e *entry) bool {
 	switch e.request {
 	case parse, bind, describe, execute, closing:
 		p.open = true
+		p.ran = p.ran || e.request == execute
 	case simpleQuery:
-		p.open = false // it ends the transaction that the others began
+		p.open, p.ran = false, false // it ends the transaction that the others began
 	}
 	p.turn.sent(e)
 	p.events.looks(e, p.open)

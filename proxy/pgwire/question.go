@@ -56,7 +56,7 @@ func answerAgain(c *clientHalf, p *prepared, begin []byte) (*prepared, error) {
 	if sql == "" || sql == p.script.SQL || c.pipeline.failed() {
 		return p, nil
 	}
-	script, _, err := c.completeStatement(sql, p.firm, false)
+	script, _, err := c.completeStatement(sql, p.firm, false, false)
 	if err != nil {
 		return nil, err
 	}

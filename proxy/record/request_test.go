@@ -398,8 +398,16 @@ func TestDerived(t *testing.T) {
 		}, ""},
 		{"computed, and not from itself", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
-			return s.run("UPDATE t SET n = NULL WHERE id = 1"+a, "1@v2")
+			return s.run("UPDATE t SET n = m WHERE id = 1"+a, "1@v2")
 		}, ""},
+		{"NULL over a value", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = NULL WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
+		{"NULL over NULL", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=NULL")
+			return s.run("UPDATE t SET n = NULL WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
 		{"computed, and never read", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 m=10")
 			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v2")

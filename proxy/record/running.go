@@ -119,6 +119,9 @@ func (r *Running) coverage() (history.Coverage, string) {
 	if p.WithoutRows != "" && r.decoded == 0 {
 		seen, why = p.WithoutRows, ""
 	}
+	if p.Empty != "" && r.none {
+		seen, why = p.Empty, ""
+	}
 	switch {
 	case r.opaque != "" && len(r.accesses) > 0:
 		return history.CoverageApproximate, r.opaque

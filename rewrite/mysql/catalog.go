@@ -21,14 +21,11 @@ const (
 	viewPart       = " UNION ALL SELECT 'W',TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION,'','','' FROM information_schema.VIEWS WHERE "
 	indexPart      = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CONCAT(NON_UNIQUE,IF(SUB_PART IS NULL,'','p')),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart    = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
-	constraintPart = " /*M! UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
+	constraintPart = " UNION ALL SELECT DISTINCT 'K',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE IN ('FOREIGN KEY','CHECK') AND "
 	keyPart        = " UNION ALL SELECT 'E',TABLE_SCHEMA,TABLE_NAME,REFERENCED_COLUMN_NAME,COLUMN_NAME,REFERENCED_TABLE_NAME,CONSTRAINT_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA=TABLE_SCHEMA AND "
-	// MariaDB alone. The views behind them need so many of MySQL's own tables that the client's leave the cache of open ones (250 for each of 16 instances
-	// by default), and come back with other statistics (MySQL 9.7.4, TestDifferentialFile).
-	constraintEnd = " */"
-	privilegePart = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
-	parentPart    = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
-	functionPart  = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
+	privilegePart  = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
+	parentPart     = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,CONVERT(IFNULL(UNIQUE_CONSTRAINT_NAME,'') USING utf8mb4) COLLATE utf8mb4_bin,'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
+	functionPart   = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
 	// noLimit is a LIMIT of its own, as the client may have set sql_select_limit: half a catalog would be wrong.
 	noLimit = " LIMIT 18446744073709551615"
 )
@@ -39,29 +36,54 @@ func SmallQuery(n int) string {
 }
 
 // CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it.
-func CatalogQuery() string {
+func CatalogQuery(f Flavor) string {
 	const schema = "TABLE_SCHEMA" + userSchemas
 	return serverPart + tablePart + schema + columnPart + schema + viewPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
-		parentPart + functionPart + privilegePart + schema + constraintPart + schema + keyPart + schema + constraintEnd + noLimit
+		parentPart + functionPart + privilegePart + schema + constraints(f, schema) + noLimit
+}
+
+// constraints are the parts for the constraints of tables.
+func constraints(f Flavor, tables string) string {
+	switch f {
+	case MariaDB:
+		return constraintPart + tables + keyPart + tables
+	case MySQL:
+		return keyPart + tables
+	}
+	return ""
 }
 
 // NamesQuery is a CatalogQuery for some names. MariaDB finds a table's part by the table's name only where both names are compared with
-// one constant each; it reads all tables for the foreign keys (rewrite.Parents), whatever the condition.
-func NamesQuery(names []rewrite.Name) string {
+// one constant each; it reads all tables for the foreign keys (rewrite.Parents), whatever the condition. MySQL opens some 40 of its own tables for each part
+// that has all kinds. Many parts put the client's tables out of the cache of open ones (250 for each of 16 instances by default), and they come back with
+// other statistics (MySQL 9.7.4). So there the tables of a schema share one part.
+func NamesQuery(names []rewrite.Name, f Flavor) string {
 	var b strings.Builder
 	b.WriteString(serverPart)
-	var functions []string
+	var functions, schemas []string
+	shared := map[string][]string{} // names in one part, by the schema
+	add := func(schema, names string) {
+		table := "TABLE_SCHEMA=" + literal(schema) + " AND TABLE_NAME" + names
+		b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
+			triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(schema) + " AND EVENT_OBJECT_TABLE" + names + privilegePart + table + constraints(f, table))
+	}
 	for _, n := range names {
 		switch {
 		case n == rewrite.Parents:
 			b.WriteString(parentPart)
 		case n.Function:
 			functions = append(functions, literal(n.Name))
+		case f == MySQL:
+			if len(shared[n.Schema]) == 0 {
+				schemas = append(schemas, n.Schema)
+			}
+			shared[n.Schema] = append(shared[n.Schema], literal(n.Name))
 		default:
-			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
-			b.WriteString(tablePart + table + columnPart + table + viewPart + table + indexPart + table +
-				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table + constraintPart + table + keyPart + table + constraintEnd)
+			add(n.Schema, "="+literal(n.Name))
 		}
+	}
+	for _, schema := range schemas {
+		add(schema, " IN ("+strings.Join(shared[schema], ",")+")")
 	}
 	if len(functions) > 0 {
 		b.WriteString(functionPart + " AND ROUTINE_NAME IN (" + strings.Join(functions, ",") + ")")

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"wirecheck/rewrite"
@@ -44,6 +45,22 @@ func TestPlansOutliveReadings(t *testing.T) {
 		}
 		if r.cache.Len() != n {
 			t.Errorf("reading %d: %d plans are kept, want %d", i+1, r.cache.Len(), n)
+		}
+	}
+}
+
+// TestNamesQuery: on MySQL the tables of a schema share one part of the question, so that it opens few of the server's own tables; on MariaDB each has its own.
+func TestNamesQuery(t *testing.T) {
+	names := []rewrite.Name{{Schema: "shop", Name: "a"}, {Schema: "shop", Name: "b"}, {Schema: "other", Name: "a"}, rewrite.Parents}
+	for flavor, want := range map[Flavor]int{MySQL: 2, MariaDB: 3, TiDB: 3} {
+		got := NamesQuery(names, flavor)
+		for _, view := range []string{"TABLES", "COLUMNS", "VIEWS", "STATISTICS", "TRIGGERS", "COLUMN_PRIVILEGES"} {
+			if n := strings.Count(got, "information_schema."+view+" "); n != want {
+				t.Errorf("%v: %d parts of %s, want %d: %s", flavor, n, view, want, got)
+			}
+		}
+		if n := strings.Count(got, "KEY_COLUMN_USAGE"); n > 0 != (flavor != TiDB) || n > want {
+			t.Errorf("%v: %d parts for foreign keys: %s", flavor, n, got)
 		}
 	}
 }

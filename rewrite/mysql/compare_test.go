@@ -153,7 +153,7 @@ func (p *pair) relation(name string) *rewrite.Relation {
 func (p *pair) load(t testing.TB) {
 	t.Helper()
 	var err error
-	if p.catalog, err = LoadCatalog(p.wired.texts(t, CatalogQuery())); err != nil {
+	if p.catalog, err = LoadCatalog(p.wired.texts(t, CatalogQuery(flavor()))); err != nil {
 		t.Fatal(err)
 	}
 	f, err := DecodeSession(p.wired.texts(t, SessionQuery()))

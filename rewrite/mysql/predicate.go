@@ -9,6 +9,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/condition"
@@ -113,7 +114,11 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		ask.Beyond, ask.Alike, told = ordering(s, n, list, 0, ask.Current, nil)
 		tellKeys(s, told)
 	}
-	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, first, around)
+	why := s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, first, around)
+	if why == "" && ask.Exists && !ask.ByRow && !ask.Around && around == nil && len(list) == 1 {
+		s.plan.Empty = history.CoverageExact // it read no row, though parameters cannot stand there twice to tell which
+	}
+	return why
 }
 
 // lefts reports whether the first table stands at the left of left joins, so that each row of it for which WHERE holds is in the answer, whatever the
@@ -250,16 +255,6 @@ func (a *asker) note(from *ast.Join, pinned bool) string {
 	}
 	a.plan.Asks = append(a.plan.Asks, a.ask)
 	return ""
-}
-
-// partitions reports whether a FROM clause names partitions.
-func partitions(from *ast.Join) bool {
-	found := false
-	visit(from, func(n ast.Node) {
-		t, ok := n.(*ast.TableName)
-		found = found || ok && len(t.PartitionNames) > 0
-	})
-	return found
 }
 
 // visit calls f with n and all below it, in the order of the text.

@@ -211,3 +211,13 @@ func (f *finding) enter(n ast.Node) {
 func (s *scene) callsStored(f finding) bool {
 	return slices.ContainsFunc(f.functions, s.stored)
 }
+
+// partitions reports whether a FROM clause names partitions.
+func partitions(from *ast.Join) bool {
+	found := false
+	visit(from, func(n ast.Node) {
+		t, ok := n.(*ast.TableName)
+		found = found || ok && len(t.PartitionNames) > 0
+	})
+	return found
+}

@@ -37,6 +37,8 @@ func (a *asker) operand(n ast.ExprNode) operand {
 	case f.FnName.L == "date" && len(f.Args) == 1 && of.kind == condition.Timestamp:
 		of.reads = condition.Date
 		return of
+	case f.FnName.L == "date" && len(f.Args) == 1 && of.kind == condition.Date: // the day of a day, as Laravel asks for it
+		return of
 	case (f.FnName.L == "coalesce" || f.FnName.L == "ifnull") && len(f.Args) == 2 && of.kind == condition.Number:
 		if v := a.value(f.Args[1], of.kind); v != nil {
 			of.term, of.name = &condition.Term{Fn: "coalesce", Args: []condition.Arg{{Column: of.name}, {Value: v}}}, ""

@@ -97,7 +97,7 @@ func (c conditionMaker) leaf() string {
 	case 8:
 		return "z " + c.comparison() + " " + c.of("z")
 	case 9:
-		return c.pick("l::date", "date(l)", "CAST(k AS date)", "(z AT TIME ZONE 'UTC')::date", "(z AT TIME ZONE 'Europe/Berlin')::date", "z::date") + " " +
+		return c.pick("l::date", "date(l)", "CAST(k AS date)", "d::date", "date(e)", "(z AT TIME ZONE 'UTC')::date", "(z AT TIME ZONE 'Europe/Berlin')::date", "z::date") + " " +
 			c.pick("= '2026-01-01'", "<> '2026-01-01'::date", "< '2026-01-02'", "<= '2026-1-01'", "> '2026-01-01'", ">= '2026-01-02'", "BETWEEN '2026-01-01' AND '2026-01-01'", "IN ('2026-01-01')", "= NULL")
 	case 10, 11:
 		r := c.pick("rd daterange date d", "ri int4range int4 i", "rn numrange numeric m", "rl tsrange timestamp l", "rz tstzrange timestamptz z")

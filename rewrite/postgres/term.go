@@ -70,6 +70,9 @@ func (a *asker) operand(n *pg.Node) operand {
 	}
 	if day := dayOf(a.scene, n); day != nil {
 		in := a.operand(day)
+		if in.name != "" && in.kind == condition.Date {
+			return in // the day of a day, as Laravel asks for it
+		}
 		if f := day.GetFuncCall(); f != nil && own(a.scene, f, "timezone") && len(f.Args) == 2 && f.Args[0].GetAConst().GetSval() != nil { // AT TIME ZONE
 			in = a.operand(f.Args[1])
 			in.utc = true // or nothing is certain

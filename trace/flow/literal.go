@@ -156,13 +156,14 @@ func literal(t lex.Token, clause string, params []Param, asked int) (Literal, bo
 	return l, true
 }
 
-// param is the value that a placeholder stands for: PostgreSQL's have numbers, the others count.
+// param is the value that a placeholder stands for: PostgreSQL's have numbers, the others count. It is not ok if it is NULL or not known.
 func param(params []Param, placeholder string, n int) (p Param, ok bool) {
 	if number, err := strconv.Atoi(strings.TrimPrefix(placeholder, "$")); err == nil {
 		n = number
 	}
-	if n < 1 || n > len(params) || params[n-1].Null || params[n-1].Unknown {
+	if n < 1 || n > len(params) {
 		return p, false
 	}
-	return params[n-1], true
+	p = params[n-1]
+	return p, !p.Null && !p.Unknown
 }

@@ -26,10 +26,21 @@ func Relative(sql string, d lex.Dialect) []string {
 
 func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand, own []string) {
 	u := update{dialect: d}
+	asked := 0 // placeholders so far
 	for t := range lex.Tokens(sql, d) {
-		if t.Kind != lex.Space && t.Kind != lex.Comment {
-			u.tokens = append(u.tokens, t)
+		if t.Kind == lex.Space || t.Kind == lex.Comment {
+			continue
 		}
+		null := t.Is("null")
+		if t.Kind == lex.Placeholder {
+			asked++
+			p, _ := param(params, t.Text, asked)
+			null = p.Null
+		}
+		if null {
+			u.nulls = append(u.nulls, t.At)
+		}
+		u.tokens = append(u.tokens, t)
 	}
 	if len(u.tokens) == 0 || !u.tokens[0].Is("update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
 		return "", nil, nil
@@ -63,6 +74,7 @@ type update struct {
 	list     []history.Operand
 	own      []string // columns that are computed from their own values
 	clocks   []string // columns that get the server's time
+	nulls    []int    // where NULL stands in the text, or a parameter that is NULL
 }
 
 // table is the name in front of SET, which is at a place, without schema and alias.
@@ -90,6 +102,9 @@ func (u *update) value(from, to int) (string, bool) {
 	}
 	return "", false
 }
+
+// null reports whether a token is NULL, or a parameter that is.
+func (u *update) null(t lex.Token) bool { return slices.Contains(u.nulls, t.At) }
 
 // assignments reads the SET clause and gives the place of the token behind WHERE; the number of tokens if there is none.
 func (u *update) assignments(i int) (where int, ok bool) {
@@ -133,6 +148,8 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		switch {
 		case ok:
 			o.Role = history.RoleSet
+		case u.null(u.tokens[begin]) && (i == begin+1 || i == begin+4 && u.tokens[begin+1].Text == ":"): // NULL::text is NULL, too
+			o.Role = history.RoleNull
 		case own || !values:
 			o.Role = history.RoleComputed
 		}
@@ -197,6 +214,8 @@ func (u *update) conditions(from int) {
 			if v, ok := u.value(rest[i+2].At, value.At+len(value.Text)); ok {
 				o.Role, o.Value = history.RoleEqual, v
 			}
+		case plain && i+2 < len(rest) && rest[i+1].Is("is") && u.null(rest[i+2]):
+			o.Role = history.RoleIsNull
 		case plain && (next == "<" || next == ">" || next == "!" || before == "<" || before == ">"):
 			o.Role = history.RoleRange
 		}

@@ -41,7 +41,7 @@ var mariadb = Product{
 		},
 		Cause{
 			ID: CoveringIndex, Confirmed: true,
-			Reason: "with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it returns the row",
+			Reason: "with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot, or a write that reads one, is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it gets the row",
 			Source: "found with wirecheck, no report known (MariaDB manual, innodb_snapshot_isolation)",
 		},
 	),

@@ -236,7 +236,7 @@ func (m *mutation) clean(out *strings.Builder) {
 			}
 			cases++
 			for _, f := range all.count(d, false) {
-				m.keep(spec, level, i, &f)
+				m.keep(spec, level, i, d, &f)
 			}
 			for _, v := range d.Rulings {
 				for _, f := range v.Findings {
@@ -287,8 +287,8 @@ func mutationCounted(list map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// keep stores a case in which something was found without a fault, and says how to see it. What is there every time fails the test.
-func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, f *oracle.Finding) {
+// keep stores a case in which something was found without a fault, and how it went, and says how to see it. What is there every time fails the test.
+func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, d *panel.Judgement, f *oracle.Finding) {
 	m.t.Helper()
 	if m.folder == "" {
 		var err error
@@ -298,9 +298,8 @@ func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, f *orac
 	}
 	path := filepath.Join(m.folder, fmt.Sprintf("%s-%s-%d.spec", m.instance.Engine.Name, strings.ReplaceAll(level.History, " ", "-"), i))
 	text, err := spec.Print()
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o644)
-	}
+	var went bytes.Buffer
+	err = errors.Join(err, d.Text(&went, spec), os.WriteFile(path, []byte(text), 0o644), os.WriteFile(path+".txt", went.Bytes(), 0o644))
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		return nil, fmt.Errorf("troc: no line of table II for %s, %s, %s", c.p.Name, level, kind)
 	}
 	var list []candidate
-	for _, ch := range c.choices(w, i, kind, strategy) {
+	for _, ch := range c.choices(w, i, kind, strategy, len(r.read) > 0) {
 		views, other, mixed := map[string]relation{}, map[string]relation(nil), ""
 		for _, name := range r.locked {
 			views[name] = w.view(name, x, ch.locked)
@@ -92,8 +92,8 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 	return list, nil
 }
 
-// choices lists the moments at which a statement may see its tables.
-func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (list []choice) {
+// choices lists the moments at which a statement may see its tables. reads says that there are some which it only reads.
+func (c *check) choices(w *world, i int, kind product.Kind, s product.View, reads bool) (list []choice) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	t := &w.txs[x]
@@ -123,16 +123,11 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (lis
 		if t.lockless && c.p.AutocommitRetries && !c.txs[x].Explicit && kind.Writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
-		// At this level only: that the newest version of a row is a deletion is not always noticed, and nothing is where an index has all columns.
-		depart := func(id product.CauseID, may bool) {
-			if cause := c.p.Cause(id); cause != nil && s.Locked == product.V4 && t.firm && may {
-				for _, snap := range snapshots {
-					list = append(list, choice{locked: now, read: moment{at: snap}, snap: snap, cause: cause})
-				}
+		if own, _ := c.p.View(c.txs[x].Level, product.Update); own.Locked == product.V4 && t.firm {
+			for _, snap := range snapshots {
+				list = append(list, unrefused(c, kind, s, snap, reads)...)
 			}
 		}
-		depart(product.DeletedRow, kind != product.Select)
-		depart(product.CoveringIndex, kind == product.Share && c.covered())
 		return list
 	}
 	ch := choice{locked: now, read: now, snap: -1}
@@ -168,6 +163,40 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (lis
 		for _, snap := range t.snapshots {
 			list = append(list, choice{locked: now, read: moment{at: snap}, snap: -1})
 		}
+	}
+	return list
+}
+
+// unrefused lists the ways in which a statement meets a row that is newer than its snapshot, and is not refused where it should be: that the newest
+// version is a deletion is not always noticed, and nothing is where a secondary index has all columns. Writes lock what they only read, too (MySQL manual,
+// 17.7.3).
+func unrefused(c *check, kind product.Kind, s product.View, snap int, reads bool) (list []choice) {
+	now, then := moment{at: c.place}, moment{at: snap}
+	locked := then
+	if s.Locked != product.V4 { // an INSERT
+		locked = now
+	}
+	depart := func(id product.CauseID, locked, read moment) {
+		if cause := c.p.Cause(id); cause != nil {
+			list = append(list, choice{locked: locked, read: read, snap: snap, cause: cause})
+		}
+	}
+	if kind != product.Select && s.Locked == product.V4 {
+		depart(product.DeletedRow, now, then)
+	}
+	if kind == product.Share && c.covered() {
+		depart(product.CoveringIndex, now, then)
+	}
+	if !kind.Writes() || !reads {
+		return list
+	}
+	passing := moment{at: snap, gone: c.place}
+	depart(product.DeletedRow, locked, passing)
+	if s.Locked == product.V4 {
+		depart(product.DeletedRow, now, passing)
+	}
+	if c.covered() {
+		depart(product.CoveringIndex, locked, now)
 	}
 	return list
 }

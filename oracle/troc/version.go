@@ -195,7 +195,7 @@ func (w *world) view(table string, tx int, m moment) relation {
 	rel := relation{}
 	for i := range w.tables[table] {
 		r := &w.tables[table][i]
-		if v := w.latest(r, tx, m); v != nil && !v.deleted {
+		if v := w.latest(r, tx, m); v != nil && !v.deleted && (m.gone == 0 || !w.latest(r, tx, moment{at: m.gone}).deleted) {
 			rel = append(rel, tuple{r.id, v.values})
 		}
 	}

@@ -178,11 +178,11 @@ func (ts tallies) count(d *panel.Judgement, faulty bool) (found []oracle.Finding
 			switch {
 			case f.Kind == oracle.KindPermitted:
 				t.permitted[f.Difference.Cause]++
+			case !faulty && f.Difference != nil && f.Difference.Cause != "": // flaky or not: the plan may depend on statistics, which the server renews when it likes
+				t.known[f.Difference.Cause]++
 			case f.Difference != nil && f.Difference.Flaky:
 				flaky = true
 				found = append(found, *f)
-			case !faulty && f.Difference != nil && f.Difference.Cause != "":
-				t.known[f.Difference.Cause]++
 			default:
 				solid = true
 				found = append(found, *f)

@@ -63,3 +63,36 @@ func TestReconcile(t *testing.T) {
 		t.Error("what is not there each time explains nothing")
 	}
 }
+
+// TestShare: a step's wrong answer has the cause that any oracle names of it. Near misses: another step, another kind of difference, the tables at the end, and
+// a cause of what the vendor documents.
+func TestShare(t *testing.T) {
+	finding := func(kind oracle.Kind, name, cause, step string) oracle.Finding {
+		return oracle.Finding{Kind: kind, Name: name, Class: oracle.Troc, Tables: []string{"t"}, Difference: &oracle.Difference{Cause: cause, Step: step}}
+	}
+	known := finding(oracle.KindViolation, oracle.NameResult, "moved", "d")
+	for _, test := range []struct {
+		f    oracle.Finding
+		want string
+	}{
+		{finding(oracle.KindViolation, oracle.NameResult, "", "d"), "moved"},
+		{finding(oracle.KindViolation, oracle.NameResult, "gaps", "d"), "gaps"},
+		{finding(oracle.KindViolation, oracle.NameResult, "", "e"), ""},
+		{finding(oracle.KindViolation, oracle.NameError, "", "d"), ""},
+		{finding(oracle.KindViolation, oracle.NameFinalState, "", ""), ""},
+		{finding(oracle.KindPermitted, oracle.NameResult, "", "d"), ""},
+	} {
+		other := known
+		other.Difference = &oracle.Difference{Cause: "moved", Step: "d"}
+		rulings := []Ruling{{Oracle: "txcheck", Findings: []oracle.Finding{test.f}}, {Oracle: "troc", Findings: []oracle.Finding{other}}}
+		reconcile(rulings)
+		if got := rulings[0].Findings[0].Difference.Cause; got != test.want {
+			t.Errorf("%s of %q, step %q: the cause is %q, want %q", test.f.Kind, test.f.Name, test.f.Difference.Step, got, test.want)
+		}
+	}
+	permitted := finding(oracle.KindPermitted, oracle.NameResult, "documented", "d")
+	rulings := []Ruling{{Oracle: "txcheck", Findings: []oracle.Finding{finding(oracle.KindViolation, oracle.NameResult, "", "d")}}, {Oracle: "troc", Findings: []oracle.Finding{permitted}}}
+	if reconcile(rulings); rulings[0].Findings[0].Difference.Cause != "" {
+		t.Error("what one oracle permits became the cause of another one's violation")
+	}
+}

@@ -220,6 +220,9 @@ func (c *check) finding(m *mismatch, cause *product.Cause) oracle.Finding {
 		d.Cause, d.Reason = string(cause.ID), cause.Reason
 	}
 	f.Difference = d
+	if m.step >= 0 {
+		c.s.Attribute(&f, m.step)
+	}
 	f.ID = f.Fingerprint()
 	return f
 }

@@ -69,22 +69,22 @@ var tidb = Product{
 		{
 			ID:     SemiConsistent,
 			Reason: "a write reads the latest committed rows (current read), and waits only for rows that it changes",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode; WriteCheck, section 6.4",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: UPDATE, DELETE and INSERT read the latest committed data; WriteCheck, section 6.4; pingcap/tidb#41928 (closed: design choice), #28337 (expected)",
 		},
 		{
 			ID:     StatementSnapshot,
 			Reason: "the statement chooses its rows among committed versions, and does not wait for one that is not",
-			Source: "TiDB documentation, transaction isolation levels: READ COMMITTED",
+			Source: "TiDB documentation, transaction isolation levels: READ COMMITTED; pingcap/tidb#20731 (closed: documented)",
 		},
 		{
 			ID:     NoGapLocks,
 			Reason: "there are no gap locks: another transaction's write moved a row into the statement's range and was committed earlier",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: differences with MySQL InnoDB",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences with MySQL InnoDB: a range in WHERE does not block concurrent statements within the range; TiDB does not support gap locks; no report known",
 		},
 		{
 			ID:     OlderSnapshot,
 			Reason: "an optimistic transaction sees the state of its beginning, though others were committed before it",
-			Source: "TiDB docs, TiDB Optimistic Transaction Model",
+			Source: "TiDB docs, TiDB Optimistic Transaction Model; no report known",
 		},
 		{
 			ID: EarlySnapshot, Confirmed: true,
@@ -94,12 +94,12 @@ var tidb = Product{
 		{
 			ID:     NonlockingRead,
 			Reason: "what a SELECT within a write reads is not locked, and may be read from the transaction's snapshot",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: behaviors, and differences from MySQL InnoDB",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences from MySQL InnoDB: the embedded SELECT in DML does not lock; pingcap/tidb#45677 and #21506 are open, and not confirmed; no report known that was closed",
 		},
 		{
 			ID:     Counter,
 			Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
-			Source: "TiDB docs, AUTO_INCREMENT",
+			Source: "TiDB docs, AUTO_INCREMENT; no report known",
 		},
 	}, slices.Concat(mysqlQueries, transactional)...),
 	// TiDB docs, "Error Codes and Troubleshooting", and MySQL's for the rest. TiDB rolls the transaction back at a deadlock and at whatever its storage

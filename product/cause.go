@@ -21,6 +21,7 @@ const (
 	DeletedRow        CauseID = "a row deleted since the snapshot is passed over"
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
 	VirtualIndex      CauseID = "a sorted read by an index of a virtual column loses rows"
+	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
 	CurrentRead       CauseID = "current read in a write"
 	NonlockingRead    CauseID = "nonlocking read in a write"
 	OlderSnapshot     CauseID = "older snapshot commits last"

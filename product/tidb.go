@@ -57,6 +57,11 @@ var tidb = Product{
 			Source: "pingcap/tidb#44200 and #46900 (confirmed)",
 		},
 		{
+			ID: ReverseScan, Confirmed: true,
+			Reason: "a scan in descending order gives rows as they are committed now, and not as the transaction's snapshot has them",
+			Source: "found with wirecheck on unistore; pingcap/tidb#30361 is alike (fixed for another plan); TiDB documentation, transaction isolation levels: snapshot at BEGIN",
+		},
+		{
 			ID:     MovedAway,
 			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
 			Source: "pingcap/tidb#23966 (closed: compatible with MySQL; current read and snapshot read); #54744 is the same, and open",

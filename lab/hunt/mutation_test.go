@@ -127,7 +127,7 @@ func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutatio
 
 // executed gives what a case did; nil if there is nothing to judge: the server refused its setup, it did not come to its end, or an
 // oracle failed, which fails the test. What else goes wrong ends the test.
-func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
+func (m *mutation) executed(spec *scenario.Spec, r *lab.Result, err error, what string) *lab.Result {
 	m.t.Helper()
 	if m.t.Context().Err() != nil {
 		m.t.Fatal(context.Cause(m.t.Context()))
@@ -140,9 +140,11 @@ func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 	case errors.As(err, &refused):
 		return nil
 	case err != nil:
-		m.t.Fatalf("%s: %v", what, err)
+		text, _ := spec.Print()
+		m.t.Fatalf("%s: %v\n%s", what, err, text)
 	case r.Crashed:
-		m.t.Fatalf("%s: the server or a connection ended: %v", what, r.Trouble)
+		text, _ := spec.Print()
+		m.t.Fatalf("%s: the server or a connection ended: %v\n%s", what, r.Trouble, text)
 	case r.Trouble != nil:
 		return nil
 	}
@@ -231,7 +233,7 @@ func (m *mutation) clean(out *strings.Builder) {
 			}
 			spec, perm := m.generated(i, cleanGroup)
 			d, err := b.Run(m.t.Context(), spec, perm)
-			if m.executed(d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
+			if m.executed(spec, d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
 				continue
 			}
 			cases++
@@ -438,7 +440,7 @@ func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	if !armed && err == nil {
 		return
 	}
-	r = m.executed(r, err, what)
+	r = m.executed(spec, r, err, what)
 	effect := m.in.Effect()
 	if r == nil || effect == "" {
 		return
@@ -446,12 +448,12 @@ func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	s.fired++
 	b.Around = nil
 	truth, err := execute()
-	if truth = m.executed(truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
+	if truth = m.executed(spec, truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
 		return
 	}
 	b.Around = spoil
 	d, err := b.Run(m.t.Context(), spec, perm)
-	if m.executed(d.Result, err, what+" ("+effect+")") == nil {
+	if m.executed(spec, d.Result, err, what+" ("+effect+")") == nil {
 		return
 	}
 	s.visible++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
+	"regexp"
 	"slices"
 
 	"wirecheck/answer"
@@ -74,7 +75,9 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		}) {
 			continue
 		}
-		c.doubt(w, i, kind, r, mixed, &cand)
+		if err := c.doubt(ctx, w, i, kind, r, mixed, &cand); err != nil {
+			return nil, err
+		}
 		if other != nil { // often it makes no difference for one of its roles what it sees
 			all := maps.Clone(views)
 			maps.Copy(all, other)
@@ -123,6 +126,11 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View, read
 		if t.lockless && c.p.AutocommitRetries && !c.txs[x].Explicit && kind.Writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
+		if cause := c.p.Cause(product.ReverseScan); cause != nil && kind == product.Select && backwards.MatchString(st.Statement.Text) {
+			for _, snap := range snapshots {
+				list = append(list, choice{locked: now, read: now, snap: snap, cause: cause})
+			}
+		}
 		if own, _ := c.p.View(c.txs[x].Level, product.Update); own.Locked == product.V4 && t.firm {
 			for _, snap := range snapshots {
 				list = append(list, unrefused(c, kind, s, snap, reads)...)
@@ -166,6 +174,9 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View, read
 	}
 	return list
 }
+
+// backwards finds what a server may read from an index in descending order.
+var backwards = regexp.MustCompile(`(?i)\bdesc\b|\bmax\s*\(`)
 
 // unrefused lists the ways in which a statement meets a row that is newer than its snapshot, and is not refused where it should be: that the newest
 // version is a deletion is not always noticed, and nothing is where a secondary index has all columns. Writes lock what they only read, too (MySQL manual,
@@ -216,7 +227,7 @@ func (c *frame) rule(kind product.Kind, level string, s product.View, r roles) s
 }
 
 // doubt says what makes a statement's result uncertain.
-func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string, cand *candidate) {
+func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r roles, mixed string, cand *candidate) error {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	set := func(why string, lasting bool) {
@@ -259,8 +270,10 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		c.meanwhile(w, i, kind, r, cand, "it waited in the middle of several tables", set)
 	}
 	// An INSERT of values waits for its keys, and each key that others have written meanwhile is a conflict: it begins again.
-	if c.p.AfterWait == product.WaitRestarts && st.Waited && (kind != product.Insert || len(r.read) > 0) && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
-		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
+	if c.p.AfterWait == product.WaitRestarts && st.Waited && (kind != product.Insert || len(r.read) > 0) {
+		if err := again(ctx, c, w, i, r, cand); err != nil {
+			return err
+		}
 	}
 	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
 	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
@@ -289,6 +302,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if st.Waited && kind == product.Select {
 		set("it waited for something that is not known", false)
 	}
+	return nil
 }
 
 // aside doubts a statement that writes or locks a table through a view or within a common table expression, where others have a part in it: which
@@ -319,13 +333,29 @@ func aside(c *check, w *world, i int, r roles, cand *candidate, set func(why str
 	}
 }
 
-// onlyAdded reports whether, while a step waited, others added rows to a table and left those that were there as they were.
-func (c *check) onlyAdded(w *world, table string, i int) bool {
-	before, after := w.view(table, c.txOf[i], moment{at: c.sentAt(i)}), w.view(table, c.txOf[i], moment{at: c.place})
-	return len(after) > len(before) && !slices.ContainsFunc(before, func(t tuple) bool {
-		now, ok := after.find(t.id)
-		return !ok || !answer.SameRow(now.values, t.values)
-	})
+// again varies the tables of a statement that waited and began again if a row for which it waited was changed. Where others changed the table, and none of the
+// rows that the statement chose when it was sent (none that was there, if it cannot be asked which these are), whether it did is not documented.
+func again(ctx context.Context, c *check, w *world, i int, r roles, cand *candidate) error {
+	x := c.txOf[i]
+	before := map[string]relation{}
+	for _, name := range append(slices.Clone(r.locked), r.read...) {
+		before[name] = w.view(name, x, moment{at: c.sentAt(i)})
+	}
+	then, err := c.t.address(ctx, &c.s.Steps[i], before)
+	if err != nil && !errors.Is(err, errNoView) {
+		return err
+	}
+	for _, name := range r.locked {
+		after := w.view(name, x, moment{at: c.place})
+		moved := slices.ContainsFunc(before[name], func(t tuple) bool {
+			now, ok := after.find(t.id)
+			return (then == nil || slices.Contains(then[name], t.id)) && (!ok || !answer.SameRow(now.values, t.values))
+		})
+		if !moved {
+			cand.vary(name, variant{rel: before[name]}, "it waited for a row that was not changed in the end, and whether it reads again then is not documented")
+		}
+	}
+	return nil
 }
 
 // underWay names a write of another session that waits while a step is done, and may have changed by then what the step reads without locks.

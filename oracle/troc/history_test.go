@@ -95,6 +95,22 @@ func TestHistories(t *testing.T) {
 			B: COMMIT
 			final: 1|5 2|0`,
 			[]at{{"mysql mariadb", "rr", ""}, {"mysql mariadb", "ru rc", result}, {"postgres", "rr ser", ""}, {"postgres", "ru rc", result}, {"tidb", "rr si", ""}, {"tidb", "rc", result}}},
+		{"V4: a descending scan is not held to the snapshot", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t ORDER BY a DESC -> 1|5 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rr si", "violation: " + string(product.ReverseScan)}, {"mysql mariadb", "rr", result}, {"postgres", "rr", result}}},
+		{"V4: a descending scan sees what never was", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t ORDER BY a DESC -> 1|6 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rr si", result}}},
 		{"V4: the snapshot is taken by the first read", `
 			B: BEGIN
 			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
@@ -636,7 +652,31 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			B@3: DELETE FROM t -> 2
 			final: 3|0`,
+			[]at{{"tidb", "rc rr", ""}, {"mysql mariadb", "rr ser", result}}},
+		{"a row inserted, and the wait was for one that is not changed: neither of what it may have read", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: UPDATE t SET b = 0 WHERE a = 1 -> 0
+			A: COMMIT
+			B@3: DELETE FROM t -> 1
+			final: 2|0 3|0`,
 			[]at{{"tidb", "rc rr", "unknown: table t was not compared to the end: s5: it waited for a row that was not changed in the end, and whether it reads again then is not documented"}, {"mysql mariadb", "rr ser", result}}},
+		{"another row comes to match, and the wait was for one that is not changed", `
+			A: BEGIN
+			A: UPDATE t SET b = 0 WHERE a = 1 -> 0
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: COMMIT
+			B@3: DELETE FROM t WHERE a = 1 OR b = 5 -> 1
+			final: 2|5`,
+			[]at{{"tidb", "rc rr", ""}, {"mysql mariadb", "rr ser", result}}},
+		{"another row comes to match, and the wait was for one that is changed", `
+			A: BEGIN
+			A: UPDATE t SET b = 7 WHERE a = 1 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: COMMIT
+			B@3: DELETE FROM t WHERE a = 1 OR b = 5 -> 1
+			final: 2|5`,
+			[]at{{"tidb", "rc rr", result}, {"mysql mariadb", "rr ser", result}}},
 		{"a row inserted, and the wait was for one that is changed", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 0) -> 1

@@ -204,7 +204,9 @@ func (c *check) retried(ctx context.Context, w *world, x int) error {
 		for _, name := range append(slices.Clone(r.locked), r.read...) {
 			cand.views[name] = w.view(name, x, moment{at: c.place})
 		}
-		c.doubt(w, i, kind, r, "", &cand)
+		if err := c.doubt(ctx, w, i, kind, r, "", &cand); err != nil {
+			return err
+		}
 		tr, err := c.t.try(ctx, st, cand.views, true)
 		if err == nil {
 			err = c.t.settle(ctx, st, &cand, tr, true)

@@ -35,7 +35,7 @@ var (
 	toyTuple   = regexp.MustCompile(`\(([\w-]+), ([\w-]+)\)`)
 	toyUpdate  = regexp.MustCompile(`^UPDATE (\w+) SET ([ab]) = (b \+ )?([\w-]+)(?: WHERE (.*))?$`)
 	toyDelete  = regexp.MustCompile(`^DELETE FROM (\w+)(?: WHERE (.*))?$`)
-	toySelect  = regexp.MustCompile(`^SELECT (\*|b|1|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
+	toySelect  = regexp.MustCompile(`^SELECT (\*|b|1|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: ORDER BY a(?: DESC)?)?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
 	toyLess    = regexp.MustCompile(`^(UPDATE \w+ SET b = [\w-]+ WHERE) b < \(SELECT MAX\(b\) FROM (\w+)\)$`)
 	toyJoin    = regexp.MustCompile(`^SELECT (t\.b, u\.b|[tu]\.wc_row_id) FROM t JOIN u ON u\.a = t\.a WHERE t\.a = (\w+)(?: FOR UPDATE OF t)?$`)
 	toyTerm    = regexp.MustCompile(`^([ab]) (=|<|>) ([\w-]+)$`)

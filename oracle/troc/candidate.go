@@ -464,6 +464,10 @@ func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.
 			return v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
 		})
 	}
+	fresh := func(id int) bool { // there is no version of it but those of a transaction that held it
+		v, first := row(id).birth()
+		return first && v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
+	}
 	released := func(id int) bool { // it was there, and the scan let go of it: it did not match, and nobody held it
 		v, _ := row(id).birth()
 		there := v.tx == initial || c.txs[v.tx].End < st.Sent
@@ -477,6 +481,8 @@ func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.
 		return product.NoGapLocks
 	case kind != product.Update || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then, id) }):
 		return product.MovedRow
+	case !slices.ContainsFunc(skipped, func(id int) bool { return !fresh(id) }):
+		return product.PassedInsert
 	case schedule.ByIndex(c.s.Setup, &st.Statement), !slices.ContainsFunc(skipped, held):
 		return product.NoGapLocks // the scan did not come to them; or they did not match, so that their locks were released
 	}

@@ -629,6 +629,13 @@ func TestHistories(t *testing.T) {
 			C@3: DELETE FROM t -> 2
 			final: 1|0`,
 			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"an UPDATE passes a row by to which another transaction has given its key, and waits for the old one", `
+			A: BEGIN
+			A: UPDATE t SET a = 3 WHERE a = 2 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 -> 1
+			final: 1|9 3|0`,
+			[]at{{"mysql", "rc ru", "permitted: semi-consistent read passes an inserted row"}, {"mariadb", "rc ru", "violation: semi-consistent read passes an inserted row"}, {"mysql mariadb", "rr ser", result}}},
 		{"an UPDATE passes a held row by, of which neither version matches", `
 			A: BEGIN
 			A: UPDATE t SET b = 1 -> 2

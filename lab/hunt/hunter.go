@@ -309,6 +309,15 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		if !f.Promised {
 			continue
 		}
+		if g := d.Behind(f); g != nil { // it was found with the oracle that names it
+			told := *f
+			told.Difference = &oracle.Difference{Cause: g.Difference.Cause}
+			if known, err := h.store.knows(ctx, &told); known {
+				s.Findings++
+				h.unnoted(err)
+				continue
+			}
+		}
 		repeated, err := h.repeats(ctx, k.Spec, level, f) // the panel confirms the other oracles' findings
 		switch {
 		case err != nil:

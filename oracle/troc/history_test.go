@@ -1076,6 +1076,11 @@ func TestUnrefusedSubquery(t *testing.T) {
 		if got := short(v); got != test.want {
 			t.Errorf("%s: got %q, want %q\n%s", test.name, got, test.want, account(nil, s, v))
 		}
+		if test.want == deleted || test.want == covering {
+			if expected := v.Findings[0].Difference.Expected.Text; expected != "refused: serialization failure" {
+				t.Errorf("%s: expected is %q", test.name, expected)
+			}
+		}
 	}
 }
 

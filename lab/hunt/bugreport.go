@@ -135,15 +135,11 @@ var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_"
 
 // file adds what a person needs who has no wirecheck: the report, a script, and a test in the product's own form.
 func (h *hunter) file(ctx context.Context, files map[string]string, small *scenario.Spec, level product.Level, b *Bug, seen *schedule.Schedule) {
-	settings, err := filing.ReadSettings(ctx, h.Instance)
-	if err != nil {
-		h.Options.Log.Warn().Err(err).Str("signature", b.Signature).Msg("the settings could not be read")
-	}
 	if seen == nil { // in the submitted order
 		seen = submitted(h.Instance, small, level)
 	}
 	finding := report.Printable(*b.Finding)
-	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: settings}
+	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: h.settings}
 	files["report.md"] = bugReport(h.Instance, k, b)
 	files["reproduce.sql"] = k.Script()
 	if name, text := k.Test(); text != "" {

@@ -247,8 +247,10 @@ func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r
 	if q.Variables {
 		set("it depends on what its session did before", true)
 	}
+	sees, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
 	for name := range cand.views {
-		if why, ok := w.taint[name]; ok {
+		why, tainted := w.taint[name]
+		if own, is := w.own[name]; tainted && (!is || own == c.txOf[i] || sees.Read == product.V2 || sees.Locked == product.V2) {
 			set(why, true)
 		}
 	}
@@ -275,8 +277,7 @@ func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r
 			return err
 		}
 	}
-	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
-	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
+	dirty := sees.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
 	if other := underWay(c, i, r); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}

@@ -214,6 +214,27 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|2 2|0`,
 			[]at{{"tidb", "si", "violation: " + oracle.NameWrite}}},
+		{"what an optimistic transaction writes is not certain, and undone", `
+			B: BEGIN
+			B: INSERT INTO t VALUES (1, 7) -> 1
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			B: COMMIT -> !DUP error
+			A: SELECT * FROM t -> 1|0 2|5
+			final: 1|0 2|5`,
+			[]at{{"tidb", "si", ""}}},
+		{"what an optimistic transaction writes is not certain, and undone: others see it", `
+			B: BEGIN
+			B: INSERT INTO t VALUES (1, 7) -> 1
+			A: SELECT * FROM t -> 1|7 2|0
+			B: COMMIT -> !DUP error
+			final: 1|0 2|0`,
+			[]at{{"tidb", "si", result}}},
+		{"what an optimistic transaction writes is not certain, and undone: it stays", `
+			B: BEGIN
+			B: INSERT INTO t VALUES (1, 7) -> 1
+			B: COMMIT -> !DUP error
+			final: 1|7 2|0`,
+			[]at{{"tidb", "si", state}}},
 		{"first committer wins: the optimistic COMMIT is refused", `
 			B: BEGIN
 			B: UPDATE t SET b = 7 WHERE a = 1 -> 1

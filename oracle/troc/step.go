@@ -215,7 +215,7 @@ func (c *check) retried(ctx context.Context, w *world, x int) error {
 		case err != nil && !errors.Is(err, errNoView):
 			return err
 		case err != nil || cand.uncertain != "" || tr.answer.Err != nil || w.txs[x].saves != nil:
-			c.taint(w, &st.Statement, st.Name+" was executed again at COMMIT")
+			c.taint(w, &st.Statement, x, st.Name+" was executed again at COMMIT")
 		default:
 			*w = *c.apply(w, i, r, &cand, tr)[0]
 		}
@@ -292,7 +292,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 			return nil, nil, err
 		}
 		if kind.Writes() && !st.Failed() {
-			c.taint(w, q, st.Name+": "+why)
+			c.taint(w, q, x, st.Name+": "+why)
 		}
 		c.snap(w, x, i, nil, false)
 		return []*world{w}, nil, nil

@@ -142,6 +142,7 @@ type world struct {
 	causes []note
 	taint  map[string]string        // tables of which the contents are not certain, and why
 	likely map[string]bool          // those of them whose contents have explained all answers up to now
+	own    map[string]int           // those of them that are certain to all but one transaction, which is undone in the end
 	trail  []string                 // what was executed on which view, for people
 	notes  []string                 // what was not compared
 	past   map[int]map[string][]row // the tables behind earlier steps, by their number, as long as somebody may have seen what was not committed then
@@ -163,6 +164,7 @@ func (w *world) clone() *world {
 	c.causes = slices.Clip(w.causes)
 	c.taint = maps.Clone(w.taint)
 	c.likely = maps.Clone(w.likely)
+	c.own = maps.Clone(w.own)
 	c.trail = slices.Clip(w.trail)
 	c.notes = slices.Clip(w.notes)
 	return &c
@@ -270,6 +272,13 @@ func (w *world) end(tx int, s status, at int) {
 	w.ranges = slices.DeleteFunc(slices.Clone(w.ranges), func(p predicate) bool { return p.tx == tx })
 	if s == aborted {
 		w.remove(func(v *version) bool { return v.tx == tx })
+		for name, own := range w.own {
+			if own == tx {
+				delete(w.own, name)
+				delete(w.taint, name)
+				delete(w.likely, name)
+			}
+		}
 		return
 	}
 	for name, rows := range w.tables {
@@ -378,7 +387,8 @@ func (w *world) key() string {
 		fmt.Fprintf(&b, "%d %s %d %d\n", l.tx, l.table, l.row, l.mode)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.taint)) {
-		fmt.Fprintf(&b, "%s %v\n", name, w.likely[name])
+		own, is := w.own[name]
+		fmt.Fprintf(&b, "%s %v %d %v\n", name, w.likely[name], own, is)
 	}
 	return b.String()
 }

@@ -22,6 +22,7 @@ const (
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
 	VirtualIndex      CauseID = "a sorted read by an index of a virtual column loses rows"
 	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
+	KeyUnseen         CauseID = "a foreign key that acts hides a duplicate key"
 	CurrentRead       CauseID = "current read in a write"
 	NonlockingRead    CauseID = "nonlocking read in a write"
 	OlderSnapshot     CauseID = "older snapshot commits last"

@@ -62,6 +62,11 @@ var tidb = Product{
 			Source: "found with wirecheck on unistore; pingcap/tidb#30361 is alike (fixed for another plan); TiDB documentation, transaction isolation levels: snapshot at BEGIN",
 		},
 		{
+			ID: KeyUnseen, Confirmed: true,
+			Reason: "an UPDATE in a pessimistic transaction gives a row a key that is there, and is not refused, where a foreign key with ON UPDATE CASCADE or SET NULL refers to the table; COMMIT fails",
+			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",
+		},
+		{
 			ID:     MovedAway,
 			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
 			Source: "pingcap/tidb#23966 (closed: compatible with MySQL; current read and snapshot read); #54744 is the same, and open",

@@ -60,22 +60,39 @@ func virtualIndex(setup []string) bool {
 	return false
 }
 
-// Attribute names the cause of a finding about step i, if the product is known to lose rows there: a SELECT without locks that sorts what an index
-// with a virtual column gives lacks rows where another session has written the table (product.VirtualIndex).
+// Attribute names the cause of a finding about step i, where an answer alone shows a known bug of the product.
 func (s *Schedule) Attribute(f *oracle.Finding, i int) {
-	cause, st, d := s.DBMS().Cause(product.VirtualIndex), &s.Steps[i], f.Difference
+	for _, known := range []struct {
+		id    product.CauseID
+		shows func(*Schedule, *oracle.Finding, int) bool
+	}{{product.VirtualIndex, losesRows}, {product.KeyUnseen, hidesKey}} {
+		if cause := s.DBMS().Cause(known.id); cause != nil && f.Difference.Cause == "" && known.shows(s, f, i) {
+			f.Difference.Cause, f.Difference.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
+		}
+	}
+}
+
+var actsOnUpdate = regexp.MustCompile(`(?i)\bon\s+update\s+(?:cascade|set\s+null)\b`)
+
+// hidesKey reports whether an UPDATE was not refused that gives a row a key which is there, and a foreign key acts on updates.
+func hidesKey(s *Schedule, f *oracle.Finding, i int) bool {
+	d := f.Difference
+	return f.Name == oracle.NameError && s.Steps[i].Statement.Verb == "update" && s.Steps[i].Answer.Err == nil && s.Says(actsOnUpdate) &&
+		strings.Contains(d.Expected.Text, s.DBMS().DuplicateError)
+}
+
+// losesRows reports whether a sorted read lacks rows that an index with a virtual column may have lost.
+func losesRows(s *Schedule, f *oracle.Finding, i int) bool {
+	st, d := &s.Steps[i], f.Difference
 	q := &st.Statement
 	lacking := len(d.Observed.Rows) == 0 || q.Limit && len(d.Observed.Rows) <= len(d.Expected.Rows)
-	if cause == nil || d.Cause != "" || f.Name != oracle.NameResult || len(d.Expected.Rows) == 0 || !lacking ||
+	if f.Name != oracle.NameResult || len(d.Expected.Rows) == 0 || !lacking ||
 		q.Verb != "select" || q.Clauses.OrderBy == "" || q.SetOperation || q.Aggregate || q.Locking.Lock != statement.LockNone || !virtualIndex(s.Setup) {
-		return
+		return false
 	}
-	written := slices.ContainsFunc(s.Steps, func(o Step) bool {
+	return slices.ContainsFunc(s.Steps, func(o Step) bool {
 		return o.Session != st.Session && o.Sent < st.Done && slices.ContainsFunc(o.Statement.Targets(), func(u statement.TableUse) bool {
 			return slices.ContainsFunc(q.Tables, func(r statement.TableUse) bool { return r.Name == u.Name })
 		})
 	})
-	if written {
-		d.Cause, d.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
-	}
 }

@@ -34,6 +34,33 @@ func TestByIndex(t *testing.T) {
 	}
 }
 
+// TestHiddenKey: TiDB does not refuse an UPDATE to a key that is there, if a foreign key acts on updates. Each near miss lacks one of its signs.
+func TestHiddenKey(t *testing.T) {
+	const setup = "CREATE TABLE u (a INT, FOREIGN KEY (a) REFERENCES t (a) ON UPDATE CASCADE)"
+	const duplicate = "error 1062: Duplicate entry '0' for key 't.PRIMARY'"
+	for _, test := range []struct {
+		name, product, setup, query, expected, difference string
+		want                                              product.CauseID
+	}{
+		{"all signs", "tidb", setup, "UPDATE t SET a = 0", duplicate, oracle.NameError, product.KeyUnseen},
+		{"another product", "mysql", setup, "UPDATE t SET a = 0", duplicate, oracle.NameError, ""},
+		{"a key that acts on deletions", "tidb", strings.Replace(setup, "UPDATE", "DELETE", 1), "UPDATE t SET a = 0", duplicate, oracle.NameError, ""},
+		{"an INSERT", "tidb", setup, "INSERT INTO t VALUES (0)", duplicate, oracle.NameError, ""},
+		{"another error", "tidb", setup, "UPDATE t SET a = 0", "error 1451: a foreign key", oracle.NameError, ""},
+		{"a result", "tidb", setup, "UPDATE t SET a = 0", duplicate, oracle.NameResult, ""},
+	} {
+		list, err := mysql.New(mysql.TiDB).Describe(test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &schedule.Schedule{Product: test.product, Setup: []string{test.setup}, Steps: []schedule.Step{{Statement: list[0]}}}
+		f := oracle.Finding{Name: test.difference, Difference: &oracle.Difference{Expected: oracle.Side{Text: test.expected}, Observed: oracle.Side{Text: "1 row affected"}}}
+		if s.Attribute(&f, 0); f.Difference.Cause != string(test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
+		}
+	}
+}
+
 // TestAttribute: rows that a sorted read by an index of a virtual column lacks have a known cause on MariaDB. Each near miss lacks one of its signs.
 func TestAttribute(t *testing.T) {
 	const setup = "CREATE TABLE t (a INT, b BIGINT GENERATED ALWAYS AS (c * 2) VIRTUAL, c INT, KEY (b))"

@@ -126,7 +126,7 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View, read
 		if t.lockless && c.p.AutocommitRetries && !c.txs[x].Explicit && kind.Writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
-		if cause := c.p.Cause(product.ReverseScan); cause != nil && kind == product.Select && backwards.MatchString(st.Statement.Text) {
+		if cause := c.p.Cause(product.ReverseScan); cause != nil && backwards.MatchString(st.Statement.Text) {
 			for _, snap := range snapshots {
 				list = append(list, choice{locked: now, read: now, snap: snap, cause: cause})
 			}

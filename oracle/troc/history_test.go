@@ -54,6 +54,26 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|5 2|0`,
 			[]at{{"mysql mariadb", "ru rc rr ser", result}, {"postgres", "ru rc rr ser", result}, {"tidb", "rc rr si", result}}},
+		{"V1: own writes are seen, though an optimistic statement met the row and left it as it is", `
+			A: BEGIN PESSIMISTIC
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN OPTIMISTIC
+			B: UPDATE t SET b = 0 WHERE a = 1 -> 0
+			B: COMMIT
+			A: SELECT * FROM t -> 1|5 2|0
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rr", ""}}},
+		{"V1: own writes are not seen, though an optimistic statement met the row and left it as it is", `
+			A: BEGIN PESSIMISTIC
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN OPTIMISTIC
+			B: UPDATE t SET b = 0 WHERE a = 1 -> 0
+			B: COMMIT
+			A: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rr", result}}},
 		{"V2: what is not committed is seen", `
 			A: BEGIN
 			A: UPDATE t SET b = 5 WHERE a = 1 -> 1

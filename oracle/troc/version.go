@@ -182,8 +182,14 @@ func (w *world) visible(v *version, tx int, m moment) bool {
 	return t.status == committed && t.at <= m.at
 }
 
-// latest is the newest version of a row that is seen; nil if none is.
+// latest is the newest version of a row that is seen; nil if none is. A transaction's own one is that (V1): behind it may stand one that another transaction only
+// met and left as it was, without a lock.
 func (w *world) latest(r *row, tx int, m moment) *version {
+	for i := len(r.versions) - 1; i >= 0 && tx != initial; i-- {
+		if v := &r.versions[i]; v.tx == tx && !v.same {
+			return v
+		}
+	}
 	for i := len(r.versions) - 1; i >= 0; i-- {
 		if w.visible(&r.versions[i], tx, m) {
 			return &r.versions[i]

@@ -48,6 +48,9 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
 	}
 	if name := differ(st, &tr.answer); name != "" {
+		if tr.reason == answer.ReasonInternal { // it says nothing of what should have come
+			cand.uncertain, cand.lasting = "alone on its view it ends in an internal error: "+tr.answer.Err.Text(), true
+		}
 		if cand.uncertain == "" {
 			cand.uncertain = cmp.Or(c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
 		}

@@ -1085,6 +1085,30 @@ func TestCoveringIndex(t *testing.T) {
 	}
 }
 
+// TestStageFails: what fails with an internal error when it is executed alone tells nothing of what should have come. Near misses: the stage works, and a statement that
+// fails in the schedule alone.
+func TestStageFails(t *testing.T) {
+	const history = `
+		A: BEGIN
+		A: DELETE FROM t WHERE a = 1 -> %s
+		A: COMMIT
+		final: %s`
+	for _, test := range []struct{ broken, answer, final, want string }{
+		{"DELETE", "1", "2|0", "unknown: table t was not compared to the end: s2: alone on its view it ends in an internal error: error 1105: index out of range"},
+		{"", "1", "2|0", ""},
+		{"", "!1105 error", "1|0 2|0", "violation: " + oracle.NameError},
+	} {
+		s := played(t, "tidb", product.RepeatableRead, twoRows, fmt.Sprintf(history, test.answer, test.final))
+		v, err := troc.Check(t.Context(), s, &toy{product: "tidb", broken: test.broken}, troc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := short(v); got != test.want {
+			t.Errorf("%q, answer %s: got %q, want %q", test.broken, test.answer, got, test.want)
+		}
+	}
+}
+
 // TestUnrefusedSubquery: what a write of MariaDB reads beside its target with innodb_snapshot_isolation is locked, and refused if it is newer than the
 // snapshot. That a row was deleted is not always noticed; other rows pass in a secondary index alone.
 func TestUnrefusedSubquery(t *testing.T) {

@@ -48,11 +48,8 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
 	}
 	if name := differ(st, &tr.answer); name != "" {
-		if tr.reason == answer.ReasonInternal { // it says nothing of what should have come
-			cand.uncertain, cand.lasting = "alone on its view it ends in an internal error: "+tr.answer.Err.Text(), true
-		}
 		if cand.uncertain == "" {
-			cand.uncertain = cmp.Or(c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
+			cand.uncertain = cmp.Or(tr.broken(), c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
 		}
 		explained, err := c.explained(ctx, w, i, kind, r, tr)
 		switch {
@@ -117,6 +114,14 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		}
 	}
 	return alive, nil, nil
+}
+
+// broken says that the stage failed, which tells nothing of what should have come; empty: it did not.
+func (tr *trial) broken() string {
+	if tr.reason != answer.ReasonInternal {
+		return ""
+	}
+	return "alone on its view it ends in an internal error: " + tr.answer.Err.Text()
 }
 
 // suspect says that what a statement wrote is not certain, though its answer is as expected.

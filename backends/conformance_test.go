@@ -68,6 +68,7 @@ func conform(t *testing.T, d engine.Descriptor) {
 		{"Network", network, testNetwork},
 		{"Levels", true, testLevels},
 		{"Waits", waits, testWaits},
+		{"SeenLate", waits, testSeenLate},
 		{"Refused", !waits, testRefused},
 		{"NotBlocked", true, testNotBlocked},
 		{"ThreeSessions", waits, testThreeSessions},

@@ -99,6 +99,25 @@ func testWaits(t *testing.T, w *world) {
 	}
 }
 
+// testSeenLate: who looks at a wait for the first time when it is old believes it, too.
+func testSeenLate(t *testing.T, w *world) {
+	r := w.room(t)
+	a, b := r.session(), r.session()
+	a.do("BEGIN; UPDATE t SET v = 11 WHERE id = 1")
+	p := b.start("BEGIN; UPDATE t SET v = 12 WHERE id = 1") // TiDB shows no waits in autocommit
+	p.blocked(a)
+	a.do(choose(w, "SELECT pg_sleep(0.05)", "SELECT SLEEP(0.05)"))
+	late, err := w.engine.Watch(t.Context(), r.target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	r.watcher = late
+	p.blocked(a)
+	a.do("ROLLBACK")
+	p.succeed()
+}
+
 // testRefused: a product whose statements never wait refuses each that another one would block, at once, and shows nobody waiting.
 func testRefused(t *testing.T, w *world) {
 	n := 0
@@ -148,6 +167,9 @@ func testNotBlocked(t *testing.T, w *world) {
 		tests = append(tests, struct{ name, sql string }{"skip locked", "SELECT * FROM t ORDER BY id FOR UPDATE SKIP LOCKED"})
 	} else {
 		tests = append(tests, struct{ name, sql string }{"skip locked", "SELECT * FROM t WHERE id = 1 FOR UPDATE SKIP LOCKED"})
+	}
+	if w.is(innodb...) { // each asks for the lock of the row that does not match, and takes that back
+		tests = append(tests, struct{ name, sql string }{"semi-consistent read", "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; " + strings.Repeat("UPDATE t SET v = 70 - v WHERE v IN (20, 50); ", 2000) + "DO 0"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	KeyTwice          CauseID = "two rows with one primary key"
 	DeletedRow        CauseID = "a row deleted since the snapshot is passed over"
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
+	VirtualIndex      CauseID = "a sorted read by an index of a virtual column loses rows"
+	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
+	KeyUnseen         CauseID = "a foreign key that acts hides a duplicate key"
 	CurrentRead       CauseID = "current read in a write"
 	NonlockingRead    CauseID = "nonlocking read in a write"
 	OlderSnapshot     CauseID = "older snapshot commits last"
@@ -39,7 +42,7 @@ type Cause struct {
 	// a report of it as intended.
 	Confirmed bool
 	Reason    string // why the product does so
-	Source    string // the vendor's words, or the report
+	Source    string // the vendor's words, and the reports; of what is documented, those that the vendor closed as such, or that none is known
 }
 
 // Cause finds what is known of a departure; nil if nothing is.
@@ -57,18 +60,18 @@ var mysqlQueries = []Cause{
 	{
 		ID:     Unevaluated,
 		Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
-		Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
+		Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html; no report known",
 	},
 	{
 		ID:     ZeroDates,
 		Reason: "IS NULL finds the date '0000-00-00' in a column that is NOT NULL, so that this constraint has a say in the answer",
-		Source: "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null",
+		Source: "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null; no report known",
 	},
 }
 
 // transactional are the causes of all products that have servers with transactions that wait.
 var transactional = []Cause{
-	{ID: Waiters, Reason: "several waiting statements went on at once, and which was first cannot be observed; in another of the possible orders there is no difference", Source: "WriteCheck, section 5.3.1"},
-	{ID: ReadOnly, Reason: "the transaction was READ ONLY, which a statement in autocommit is not", Source: "MySQL manual, 15.3.1; PostgreSQL manual, SET TRANSACTION"},
-	{ID: Deferred, Reason: "a deferrable constraint is checked at the end of the transaction, in autocommit at the end of each statement", Source: "PostgreSQL manual, CREATE TABLE: DEFERRABLE"},
+	{ID: Waiters, Reason: "several waiting statements went on at once, and which was first cannot be observed; in another of the possible orders there is no difference", Source: "WriteCheck, section 5.3.1; no report known"},
+	{ID: ReadOnly, Reason: "the transaction was READ ONLY, which a statement in autocommit is not", Source: "MySQL manual, 15.3.1; PostgreSQL manual, SET TRANSACTION; no report known"},
+	{ID: Deferred, Reason: "a deferrable constraint is checked at the end of the transaction, in autocommit at the end of each statement", Source: "PostgreSQL manual, CREATE TABLE: DEFERRABLE; no report known"},
 }

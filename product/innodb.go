@@ -68,12 +68,12 @@ var innodbCauses = append([]Cause{
 	{
 		ID:     NoGapLocks,
 		Reason: "there are no gap locks at this level, and locks on rows that do not match are released: another transaction brought a row into the statement's range, behind its scan, and was committed earlier",
-		Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
+		Source: "MySQL manual, 17.7.2.1, READ COMMITTED: because gap locking is disabled, phantom row problems may occur, as other sessions can insert new rows into the gaps; record locks for nonmatching rows are released; bugs.mysql.com/62021 (closed: the manual said otherwise)",
 	},
 	{
 		ID:     SemiConsistent,
 		Reason: "at this level an UPDATE judges a locked row by its last committed version, and does not wait for one that does not match",
-		Source: "MySQL manual, 17.7.2.1, READ COMMITTED: semi-consistent read",
+		Source: "MySQL manual, 17.7.2.1, READ COMMITTED: for UPDATE statements, if a row is already locked, InnoDB performs a semi-consistent read; MDEV-26687 (by design, only needs to be documented), bugs.mysql.com/105042 (verified, as a bug of the manual)",
 	},
 	{
 		ID: NoopUpdate, Confirmed: true,
@@ -83,7 +83,7 @@ var innodbCauses = append([]Cause{
 	{
 		ID:     DeletedMeanwhile,
 		Reason: "the write did not meet a row that another transaction has deleted since the snapshot, and the transaction goes on to see it",
-		Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database",
+		Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database; bugs.mysql.com/117218 (won't fix: works as intended)",
 	},
 	{
 		ID:     CurrentRead,
@@ -93,12 +93,12 @@ var innodbCauses = append([]Cause{
 	{
 		ID:     NonlockingRead,
 		Reason: "what an INSERT ... SELECT or an UPDATE reads besides its target is read without locks at this level",
-		Source: "MySQL manual, 17.7.2.3 and 17.7.3",
+		Source: "MySQL manual, 17.7.2.3: InnoDB uses a consistent read for the SELECT in INSERT INTO ... SELECT and UPDATE ... (SELECT) unless the level is REPEATABLE READ or SERIALIZABLE; bugs.mysql.com/114548 (not a bug)",
 	},
 	{
 		ID:     OlderSnapshot,
 		Reason: "the transaction with the older snapshot committed last: it comes before the other one in every serial order, if there is one",
-		Source: "WriteCheck, section 5.4, footnote 4",
+		Source: "WriteCheck, section 5.4, footnote 4; MySQL manual, 17.7.2.3: a consistent read sees the changes made before its point of time; no report known",
 	},
 	{
 		ID:     Counter,

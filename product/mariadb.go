@@ -41,8 +41,13 @@ var mariadb = Product{
 		},
 		Cause{
 			ID: CoveringIndex, Confirmed: true,
-			Reason: "with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it returns the row",
+			Reason: "with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot, or a write that reads one, is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it gets the row",
 			Source: "found with wirecheck, no report known (MariaDB manual, innodb_snapshot_isolation)",
+		},
+		Cause{
+			ID: VirtualIndex, Confirmed: true,
+			Reason: "the query sorts rows that it finds by an index with a virtual column; from the first row on of which it needs an older version it finds no more",
+			Source: "found with wirecheck, no report of lost rows known; MDEV-36896 is an assertion of debug servers at the same place: a filesort and the evaluation of a virtual column share one set of columns",
 		},
 	),
 	// With innodb_snapshot_isolation: the row has changed behind the snapshot (ER_CHECKREAD).

@@ -16,12 +16,12 @@ var mysql = Product{
 		Cause{
 			ID:     MovedAway,
 			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
-			Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database",
+			Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database; bugs.mysql.com/117218 (won't fix: works as intended)",
 		},
 		Cause{
 			ID:     PassedInsert,
 			Reason: "at this level an UPDATE judges a locked row by its last committed version, and passes by a row that has none",
-			Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
+			Source: "MySQL manual, 17.7.2.1, READ COMMITTED: a semi-consistent read returns the latest committed version to MySQL, which decides whether the row matches; bugs.mysql.com/110347 (not a bug)",
 		},
 	),
 	Errors: innodbErrors,

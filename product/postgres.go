@@ -45,22 +45,22 @@ var postgres = Product{
 		{
 			ID:     EvalPlanQual,
 			Reason: "after a wait, the condition is evaluated again for the rows that the statement's snapshot had found, and for no others; tables that are joined to them are read as the snapshot has them",
-			Source: "PostgreSQL manual, 13.2.1; src/backend/executor/README, EvalPlanQual",
+			Source: "PostgreSQL manual, 13.2.1: the search condition is re-evaluated to see if the updated version of the row still matches; an updating command may see an inconsistent snapshot; src/backend/executor/README, EvalPlanQual; no report known",
 		},
 		{
 			ID:     StatementSnapshot,
 			Reason: "the statement finds its rows in the snapshot of its beginning; what a running transaction wrote is not in it",
-			Source: "PostgreSQL manual, 13.2.1",
+			Source: "PostgreSQL manual, 13.2.1: UPDATE, DELETE and locking SELECT only find target rows that were committed as of the command start time; no report known",
 		},
 		{
 			ID:     NoGapLocks,
 			Reason: "rows that did not match when the statement ran are not locked, nor is the place where they would be: another transaction's write moved a row into its range and was committed earlier",
-			Source: "PostgreSQL manual, 13.2.1",
+			Source: "PostgreSQL manual, 13.2.1: only rows that were committed as of the command start time are found; 13.3.2: row-level locks are on rows; no report known",
 		},
 		{
 			ID:     OlderSnapshot,
 			Reason: "the transaction with the older snapshot committed last: it comes before the other one in every serial order, if there is one",
-			Source: "PostgreSQL manual, 13.2.2 and 13.2.3; WriteCheck, section 5.4, footnote 4",
+			Source: "PostgreSQL manual, 13.2.2: a query sees a snapshot as of the start of the first statement in the transaction; 13.2.3; WriteCheck, section 5.4, footnote 4; no report known",
 		},
 		{
 			ID:     KeyTwice,
@@ -70,12 +70,12 @@ var postgres = Product{
 		{
 			ID:     Counter,
 			Reason: "only values that the server takes from a sequence differ: taking one is not undone, and does not wait for other transactions",
-			Source: "PostgreSQL manual, 9.17",
+			Source: "PostgreSQL manual, 9.17: nextval is never rolled back, so that sequences cannot be used to obtain gapless numbers; no report known",
 		},
 		{
 			ID:     Unevaluated,
 			Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
-			Source: "https://www.postgresql.org/docs/current/sql-expressions.html#SYNTAX-EXPRESS-EVAL",
+			Source: "https://www.postgresql.org/docs/current/sql-expressions.html#SYNTAX-EXPRESS-EVAL; no report known",
 		},
 	}, transactional...),
 	// PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling". No error leaves the session outside of any transaction: inside

@@ -1,6 +1,7 @@
 package product
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -87,6 +88,23 @@ func TestUnknown(t *testing.T) {
 	}
 	if Of("mysql").Cause(DeletedRow) != nil {
 		t.Error("MySQL has MariaDB's bug")
+	}
+}
+
+// report finds the name of a report, or that none is known.
+var report = regexp.MustCompile(`bugs\.mysql\.com/\d+|MDEV-\d+|#\d+|\d@|no report known`)
+
+// TestPermitted: what is permitted names the vendor's words, and the reports that the vendor closed, or says that none is known. A near miss does not.
+func TestPermitted(t *testing.T) {
+	for _, p := range All() {
+		for _, c := range p.Causes {
+			if !c.Confirmed && (c.Reason == "" || !report.MatchString(c.Source)) {
+				t.Errorf("%s: %s names no report: %q", p.Name, c.ID, c.Source)
+			}
+		}
+	}
+	if report.MatchString("MySQL manual, 17.7.2.1, READ COMMITTED") {
+		t.Error("the manual's words alone count as a report")
 	}
 }
 

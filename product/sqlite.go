@@ -15,7 +15,7 @@ var sqlite = Product{
 		{
 			ID:     Unevaluated,
 			Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
-			Source: "sqlite.org/queryplanner.html",
+			Source: "sqlite.org/queryplanner.html; no report known",
 		},
 	},
 	// sqlite.org/rescode.html. Whether an error has rolled a transaction back is asked of the library each time: it depends on more than the code

@@ -57,6 +57,16 @@ var tidb = Product{
 			Source: "pingcap/tidb#44200 and #46900 (confirmed)",
 		},
 		{
+			ID: ReverseScan, Confirmed: true,
+			Reason: "a scan in descending order gives rows as they are committed now, and not as the transaction's snapshot has them",
+			Source: "found with wirecheck on unistore; pingcap/tidb#30361 is alike (fixed for another plan); TiDB documentation, transaction isolation levels: snapshot at BEGIN",
+		},
+		{
+			ID: KeyUnseen, Confirmed: true,
+			Reason: "an UPDATE in a pessimistic transaction gives a row a key that is there, and is not refused, where a foreign key with ON UPDATE CASCADE or SET NULL refers to the table; COMMIT fails",
+			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",
+		},
+		{
 			ID:     MovedAway,
 			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
 			Source: "pingcap/tidb#23966 (closed: compatible with MySQL; current read and snapshot read); #54744 is the same, and open",
@@ -69,22 +79,22 @@ var tidb = Product{
 		{
 			ID:     SemiConsistent,
 			Reason: "a write reads the latest committed rows (current read), and waits only for rows that it changes",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode; WriteCheck, section 6.4",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: UPDATE, DELETE and INSERT read the latest committed data; WriteCheck, section 6.4; pingcap/tidb#41928 (closed: design choice), #28337 (expected)",
 		},
 		{
 			ID:     StatementSnapshot,
 			Reason: "the statement chooses its rows among committed versions, and does not wait for one that is not",
-			Source: "TiDB documentation, transaction isolation levels: READ COMMITTED",
+			Source: "TiDB documentation, transaction isolation levels: READ COMMITTED; pingcap/tidb#20731 (closed: documented)",
 		},
 		{
 			ID:     NoGapLocks,
 			Reason: "there are no gap locks: another transaction's write moved a row into the statement's range and was committed earlier",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: differences with MySQL InnoDB",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences with MySQL InnoDB: a range in WHERE does not block concurrent statements within the range; TiDB does not support gap locks; no report known",
 		},
 		{
 			ID:     OlderSnapshot,
 			Reason: "an optimistic transaction sees the state of its beginning, though others were committed before it",
-			Source: "TiDB docs, TiDB Optimistic Transaction Model",
+			Source: "TiDB docs, TiDB Optimistic Transaction Model; no report known",
 		},
 		{
 			ID: EarlySnapshot, Confirmed: true,
@@ -94,12 +104,12 @@ var tidb = Product{
 		{
 			ID:     NonlockingRead,
 			Reason: "what a SELECT within a write reads is not locked, and may be read from the transaction's snapshot",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: behaviors, and differences from MySQL InnoDB",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences from MySQL InnoDB: the embedded SELECT in DML does not lock; pingcap/tidb#45677 and #21506 are open, and not confirmed; no report known that was closed",
 		},
 		{
 			ID:     Counter,
 			Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
-			Source: "TiDB docs, AUTO_INCREMENT",
+			Source: "TiDB docs, AUTO_INCREMENT; no report known",
 		},
 	}, slices.Concat(mysqlQueries, transactional)...),
 	// TiDB docs, "Error Codes and Troubleshooting", and MySQL's for the rest. TiDB rolls the transaction back at a deadlock and at whatever its storage

@@ -33,7 +33,7 @@ type Blockers struct {
 	// Ask is one more statement of the round trip; or nothing.
 	Ask string
 	// Find makes the graph: a transaction's id, and those it waits for. exact tells that this is all there is: a waiter that has no
-	// entry does not wait any more. It may add transactions that the status does not list.
+	// entry does not wait any more. It may add transactions that the status does not list, and take out waits that are none.
 	Find func(ctx context.Context, c engine.Conn, s *Status, answer [][]answer.Value) (waits map[string][]string, exact bool, err error)
 	// Metadata adds for whom sessions wait that wait for other locks than InnoDB's; nil: nobody knows.
 	Metadata func(ctx context.Context, c engine.Conn, ids []uint64, waits []engine.Wait) error
@@ -189,7 +189,7 @@ func (w *watcher) doubt(waiters []Transaction, exact bool, ids []uint64, waits [
 	for _, t := range waiters {
 		s, ok := w.seen[t.Connection]
 		if !ok {
-			s = sighting{t.waitsFor(), now}
+			s = sighting{t.WaitsFor(), now}
 			w.seen[t.Connection] = s
 		}
 		age := now.Sub(s.since)
@@ -207,14 +207,14 @@ func (w *watcher) doubt(waiters []Transaction, exact bool, ids []uint64, waits [
 // forget drops the sightings of sessions that do not wait any more, or for another lock.
 func (w *watcher) forget(waiters []Transaction) {
 	for id, s := range w.seen {
-		if !slices.ContainsFunc(waiters, func(t Transaction) bool { return t.Connection == id && t.waitsFor() == s.lock }) {
+		if !slices.ContainsFunc(waiters, func(t Transaction) bool { return t.Connection == id && t.WaitsFor() == s.lock }) {
 			delete(w.seen, id)
 		}
 	}
 }
 
-// waitsFor names the lock that the transaction waits for.
-func (t Transaction) waitsFor() string {
+// WaitsFor names the lock that the transaction waits for.
+func (t Transaction) WaitsFor() string {
 	return t.ID + " " + t.Waiting.Table + t.Waiting.Page + " " + strings.Join(t.Waiting.Heap, " ")
 }
 

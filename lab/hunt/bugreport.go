@@ -75,7 +75,7 @@ func headline(f *oracle.Finding) string {
 	if d == nil || d.SQL == "" {
 		return f.Title()
 	}
-	return f.Title() + ": " + plain.Replace(prose.Line(d.SQL, prose.Width))
+	return f.Title() + ": " + code(prose.Line(d.SQL, prose.Width))
 }
 
 // writeSides writes what was expected and what came.
@@ -130,20 +130,16 @@ func code(text string) string {
 	return ticks + " " + text + " " + ticks
 }
 
-// plain are the characters that mean something in Markdown or HTML, which text of others must not.
-var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "|", "\\|")
+// plain are the characters that mean something in Markdown or HTML within a line, which text of others must not.
+var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", "&", "&amp;", "|", "\\|")
 
 // file adds what a person needs who has no wirecheck: the report, a script, and a test in the product's own form.
 func (h *hunter) file(ctx context.Context, files map[string]string, small *scenario.Spec, level product.Level, b *Bug, seen *schedule.Schedule) {
-	settings, err := filing.ReadSettings(ctx, h.Instance)
-	if err != nil {
-		h.Options.Log.Warn().Err(err).Str("signature", b.Signature).Msg("the settings could not be read")
-	}
 	if seen == nil { // in the submitted order
 		seen = submitted(h.Instance, small, level)
 	}
 	finding := report.Printable(*b.Finding)
-	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: settings}
+	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: h.settings}
 	files["report.md"] = bugReport(h.Instance, k, b)
 	files["reproduce.sql"] = k.Script()
 	if name, text := k.Test(); text != "" {

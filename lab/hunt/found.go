@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"wirecheck/history/prose"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -222,6 +223,27 @@ func evident(f *oracle.Finding) bool {
 	return f.Difference != nil && f.Name != oracle.NameCrash && f.Name != oracle.NameHang && f.Class != oracle.Crash
 }
 
+// stepNames finds what the generator calls steps.
+var stepNames = regexp.MustCompile(` in (s\d+_\d+)\b|\b(s\d+_\d+) of session\b`)
+
+// spelled puts the steps' statements in place of their names, which the script of a report does not have.
+func spelled(line string, spec *scenario.Spec) string {
+	return stepNames.ReplaceAllStringFunc(line, func(m string) string {
+		for _, s := range spec.Sessions {
+			for _, st := range s.Steps {
+				sql := prose.Line(st.SQL, prose.Width)
+				switch m {
+				case " in " + st.Name:
+					return " (" + sql + ")"
+				case st.Name + " of session":
+					return sql + " of session"
+				}
+			}
+		}
+		return m
+	})
+}
+
 // evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.
 func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
 	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang {
@@ -234,7 +256,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 		return nil, nil, err
 	}
 	caused := f.Difference != nil && f.Difference.Cause != "" // others may explain it by what the vendor documents
-	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle || caused && !j.Single }, false)()
+	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle || caused && !j.Single }, f.Oracle == panel.IsolationName)()
 	b.Forget() // the folder's case is executed from its setup
 	d, err := b.Run(ctx, small, small.Permutations[0])
 	if err != nil {
@@ -247,8 +269,20 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 	for _, v := range d.Rulings {
 		for i := range v.Findings {
 			if g := &v.Findings[i]; g.Oracle == f.Oracle && g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
+				if g.Difference != nil {
+					g.Difference.Reason = spelled(g.Difference.Reason, small)
+				}
 				return g, s, nil
 			}
+		}
+	}
+	for i := range d.Isolation.Findings {
+		if g := &d.Isolation.Findings[i]; f.Oracle == panel.IsolationName && g.Class == f.Class && g.Name == f.Name && g.Promised == f.Promised {
+			g.Edges = slices.Clone(g.Edges)
+			for n, line := range d.Dependencies(small, g) {
+				g.Edges[n].Text = spelled(line, small)
+			}
+			return g, s, nil
 		}
 	}
 	return nil, s, nil

@@ -15,6 +15,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/history"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/hunt/filing"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -131,6 +132,9 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 			t.Error(err)
 		}
 	})
+	if h.settings, err = filing.ReadSettings(t.Context(), h.Instance); err != nil {
+		t.Fatal(err)
+	}
 	if h.levels, err = panel.Levels(h.Instance.Engine, nil, &scenario.Spec{}); err != nil {
 		t.Fatal(err)
 	}

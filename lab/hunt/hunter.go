@@ -17,6 +17,7 @@ import (
 	"wirecheck/fleet/work"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/hunt/filing"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
@@ -69,6 +70,7 @@ type hunter struct {
 	// invariants are the user's, with what this run has to say of them
 	invariants []*Invariant
 	others     map[string]*panel.Executor // of the other engines that a case was tried on
+	settings   filing.Settings            // of the server, before a lab's sessions set any: MySQL tells of those, too, that only a session has set
 	at, told   int                        // the case under way, and how many of its findings were compared with others
 }
 
@@ -94,6 +96,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.closeOthers(ctx), h.Close(ctx)) }()
+	if h.settings, err = filing.ReadSettings(ctx, h.Instance); err != nil {
+		return nil, fmt.Errorf("read the server's settings: %w", err)
+	}
 	if h.Instance.Engine.Lab.Undisturbed != "" && !o.Limits.Defines() {
 		h.o.Limits.Undisturbed = true // each definition would cost a hundred times what it costs otherwise, and so would each setup
 	}
@@ -308,6 +313,15 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		f := &d.Isolation.Findings[n]
 		if !f.Promised {
 			continue
+		}
+		if g := d.Behind(f); g != nil { // it was found with the oracle that names it
+			told := *f
+			told.Difference = &oracle.Difference{Cause: g.Difference.Cause}
+			if known, err := h.store.knows(ctx, &told); known {
+				s.Findings++
+				h.unnoted(err)
+				continue
+			}
 		}
 		repeated, err := h.repeats(ctx, k.Spec, level, f) // the panel confirms the other oracles' findings
 		switch {

@@ -127,7 +127,7 @@ func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutatio
 
 // executed gives what a case did; nil if there is nothing to judge: the server refused its setup, it did not come to its end, or an
 // oracle failed, which fails the test. What else goes wrong ends the test.
-func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
+func (m *mutation) executed(spec *scenario.Spec, r *lab.Result, err error, what string) *lab.Result {
 	m.t.Helper()
 	if m.t.Context().Err() != nil {
 		m.t.Fatal(context.Cause(m.t.Context()))
@@ -140,9 +140,11 @@ func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 	case errors.As(err, &refused):
 		return nil
 	case err != nil:
-		m.t.Fatalf("%s: %v", what, err)
+		text, _ := spec.Print()
+		m.t.Fatalf("%s: %v\n%s", what, err, text)
 	case r.Crashed:
-		m.t.Fatalf("%s: the server or a connection ended: %v", what, r.Trouble)
+		text, _ := spec.Print()
+		m.t.Fatalf("%s: the server or a connection ended: %v\n%s", what, r.Trouble, text)
 	case r.Trouble != nil:
 		return nil
 	}
@@ -178,11 +180,11 @@ func (ts tallies) count(d *panel.Judgement, faulty bool) (found []oracle.Finding
 			switch {
 			case f.Kind == oracle.KindPermitted:
 				t.permitted[f.Difference.Cause]++
+			case !faulty && f.Difference != nil && f.Difference.Cause != "": // flaky or not: the plan may depend on statistics, which the server renews when it likes
+				t.known[f.Difference.Cause]++
 			case f.Difference != nil && f.Difference.Flaky:
 				flaky = true
 				found = append(found, *f)
-			case !faulty && f.Difference != nil && f.Difference.Cause != "":
-				t.known[f.Difference.Cause]++
 			default:
 				solid = true
 				found = append(found, *f)
@@ -231,12 +233,12 @@ func (m *mutation) clean(out *strings.Builder) {
 			}
 			spec, perm := m.generated(i, cleanGroup)
 			d, err := b.Run(m.t.Context(), spec, perm)
-			if m.executed(d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
+			if m.executed(spec, d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
 				continue
 			}
 			cases++
 			for _, f := range all.count(d, false) {
-				m.keep(spec, level, i, &f)
+				m.keep(spec, level, i, d, &f)
 			}
 			for _, v := range d.Rulings {
 				for _, f := range v.Findings {
@@ -287,8 +289,8 @@ func mutationCounted(list map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// keep stores a case in which something was found without a fault, and says how to see it. What is there every time fails the test.
-func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, f *oracle.Finding) {
+// keep stores a case in which something was found without a fault, and how it went, and says how to see it. What is there every time fails the test.
+func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, d *panel.Judgement, f *oracle.Finding) {
 	m.t.Helper()
 	if m.folder == "" {
 		var err error
@@ -298,9 +300,8 @@ func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, f *orac
 	}
 	path := filepath.Join(m.folder, fmt.Sprintf("%s-%s-%d.spec", m.instance.Engine.Name, strings.ReplaceAll(level.History, " ", "-"), i))
 	text, err := spec.Print()
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o644)
-	}
+	var went bytes.Buffer
+	err = errors.Join(err, d.Text(&went, spec), os.WriteFile(path, []byte(text), 0o644), os.WriteFile(path+".txt", went.Bytes(), 0o644))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -439,7 +440,7 @@ func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	if !armed && err == nil {
 		return
 	}
-	r = m.executed(r, err, what)
+	r = m.executed(spec, r, err, what)
 	effect := m.in.Effect()
 	if r == nil || effect == "" {
 		return
@@ -447,12 +448,12 @@ func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	s.fired++
 	b.Around = nil
 	truth, err := execute()
-	if truth = m.executed(truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
+	if truth = m.executed(spec, truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
 		return
 	}
 	b.Around = spoil
 	d, err := b.Run(m.t.Context(), spec, perm)
-	if m.executed(d.Result, err, what+" ("+effect+")") == nil {
+	if m.executed(spec, d.Result, err, what+" ("+effect+")") == nil {
 		return
 	}
 	s.visible++

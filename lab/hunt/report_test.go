@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
 
@@ -36,5 +37,31 @@ func TestHTML(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestSpelled: a report names statements, and not the steps that its script does not have. Near misses: other words, and steps of another case.
+func TestSpelled(t *testing.T) {
+	spec, err := scenario.Parse("c.spec", []byte("session s1\nstep s1_1 { SELECT 1 }\nstep s1_10 { DELETE FROM t }\npermutation s1_1 s1_10\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"s1 in s1_1 read t a=0 as it was before s1 in s1_10 wrote it (rw)": "s1 (SELECT 1) read t a=0 as it was before s1 (DELETE FROM t) wrote it (rw)",
+		"s1_10 of session s1 (torn): it waited":                            "DELETE FROM t of session s1 (torn): it waited",
+		"s1 in s2_1 read t":                                                "s1 in s2_1 read t",
+		"a row in t, and s1_1 alone":                                       "a row in t, and s1_1 alone",
+	} {
+		if got := spelled(line, spec); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestHeadline: a title has its statement as code, which no tracker changes.
+func TestHeadline(t *testing.T) {
+	f := &oracle.Finding{Name: oracle.NameResult, Difference: &oracle.Difference{SQL: "SELECT a FROM t WHERE a > 1 AND b_c < 2"}}
+	if got, want := headline(f), "different result: `SELECT a FROM t WHERE a > 1 AND b_c < 2`"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

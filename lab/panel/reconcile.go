@@ -7,10 +7,11 @@ import (
 	"wirecheck/oracle"
 )
 
-// reconcile gives one event one verdict. Where one oracle names a confirmed bug, and another one explains the same event by what the vendor
+// reconcile gives one event one verdict. Of a violation of a step that one oracle cannot explain, and another one by a confirmed bug, that bug is the cause. Where one oracle names a confirmed bug, and another one explains the same event by what the vendor
 // documents, no bug is proven: the finding is permitted, and a note names both causes. A violation without a cause stays: nobody has
 // explained it. Neither does an oracle explain an event that it calls a violation itself.
 func reconcile(rulings []Ruling) {
+	share(rulings)
 	documented := make([]map[*oracle.Finding]string, len(rulings)) // before anything is changed
 	for i := range rulings {
 		documented[i] = map[*oracle.Finding]string{}
@@ -37,6 +38,32 @@ func reconcile(rulings []Ruling) {
 			}
 		}
 	}
+}
+
+// share gives violations of a step without a cause that which another oracle names of the same answer.
+func share(rulings []Ruling) {
+	each := func(do func(d *oracle.Difference, f *oracle.Finding)) {
+		for i := range rulings {
+			for k := range rulings[i].Findings {
+				if f := &rulings[i].Findings[k]; f.Kind == oracle.KindViolation && f.Difference != nil && f.Difference.Step != "" && !f.Difference.Flaky {
+					do(f.Difference, f)
+				}
+			}
+		}
+	}
+	type event struct{ step, name string }
+	causes := map[event]*oracle.Finding{}
+	each(func(d *oracle.Difference, f *oracle.Finding) {
+		if at := (event{d.Step, f.Name}); d.Cause != "" && causes[at] == nil {
+			causes[at] = f
+		}
+	})
+	each(func(d *oracle.Difference, f *oracle.Finding) {
+		if g := causes[event{d.Step, f.Name}]; d.Cause == "" && g != nil {
+			d.Cause, d.Reason, f.Source = g.Difference.Cause, g.Difference.Reason, g.Source
+			f.ID = f.Fingerprint()
+		}
+	})
 }
 
 // explains finds what an oracle permits of an event; nil if it permits nothing of it, or calls it a violation as well.

@@ -146,11 +146,20 @@ func (p *Printer) finding(d *Judgement, f *oracle.Finding) {
 		title = fmt.Sprintf("%s (%s)", f.Name, f.Class)
 	}
 	fmt.Fprintf(p.Out, "isolation: %s, %s\n", title, blame)
+	for _, line := range d.Dependencies(p.Spec, f) {
+		fmt.Fprintf(p.Out, "  %s\n", line)
+	}
+}
+
+// Dependencies tells the dependencies of a finding of the isolation oracle in the words of the scenario, a line each: what is told does not differ from run to run.
+func (d *Judgement) Dependencies(spec *scenario.Spec, f *oracle.Finding) (lines []string) {
 	for _, e := range f.Edges {
-		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
+		from, to := d.who(spec, &f.Transactions[e.From], e.FromStatement), d.who(spec, &f.Transactions[e.To], e.ToStatement)
 		_, row, _ := strings.Cut(e.Row.Table, ".") // the schema is the lab's own
 		if e.Name != "" {
 			row += " " + e.Name
+		} else {
+			row = "a row of " + row
 		}
 		var text string
 		switch e.Kind {
@@ -163,16 +172,40 @@ func (p *Printer) finding(d *Judgement, f *oracle.Finding) {
 		default:
 			text = fmt.Sprintf("%s came before %s (%s)", from, to, e.Kind)
 		}
-		fmt.Fprintf(p.Out, "  %s (%s)\n", text, e.Kind)
+		lines = append(lines, fmt.Sprintf("%s (%s)", text, e.Kind))
 	}
+	return lines
+}
+
+// Behind finds the bug that an oracle of schedules names of a statement of a finding of the isolation oracle: one event has one verdict. Nil: none does.
+func (d *Judgement) Behind(f *oracle.Finding) *oracle.Finding {
+	steps := map[string]bool{}
+	for _, e := range f.Edges {
+		for _, end := range []struct{ tx, statement int }{{e.From, e.FromStatement}, {e.To, e.ToStatement}} {
+			t := &f.Transactions[end.tx]
+			for _, s := range t.Statements {
+				if session := d.watched.Session(t.Backend); s.N == end.statement && session >= 0 {
+					steps[stepOf(d, session, s)] = true
+				}
+			}
+		}
+	}
+	for _, v := range d.Rulings {
+		for i := range v.Findings {
+			if g := &v.Findings[i]; g.Kind == oracle.KindViolation && !g.Difference.Flaky && g.Difference.Cause != "" && g.Difference.Step != "" && steps[g.Difference.Step] {
+				return g
+			}
+		}
+	}
+	return nil
 }
 
 // who names a transaction's session and the step that carries an edge.
-func (p *Printer) who(d *Judgement, t *oracle.Transaction, statement int) string {
+func (d *Judgement) who(spec *scenario.Spec, t *oracle.Transaction, statement int) string {
 	session := d.watched.Session(t.Backend)
 	name := fmt.Sprintf("a transaction of backend %d", t.Backend)
 	if session >= 0 {
-		name = p.Spec.Sessions[session].Name
+		name = spec.Sessions[session].Name
 	}
 	for _, s := range t.Statements {
 		if s.N != statement || session < 0 {

@@ -1,10 +1,14 @@
 package schedule_test
 
 import (
+	"strings"
 	"testing"
 
+	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/statement"
+	"wirecheck/statement/mysql"
 )
 
 func TestByIndex(t *testing.T) {
@@ -26,6 +30,72 @@ func TestByIndex(t *testing.T) {
 	} {
 		if got := schedule.ByIndex([]string{test.setup}, &statement.Statement{Text: test.sql}); got != test.want {
 			t.Errorf("%s; %s: got %v, want %v", test.setup, test.sql, got, test.want)
+		}
+	}
+}
+
+// TestHiddenKey: TiDB does not refuse an UPDATE to a key that is there, if a foreign key acts on updates. Each near miss lacks one of its signs.
+func TestHiddenKey(t *testing.T) {
+	const setup = "CREATE TABLE u (a INT, FOREIGN KEY (a) REFERENCES t (a) ON UPDATE CASCADE)"
+	const duplicate = "error 1062: Duplicate entry '0' for key 't.PRIMARY'"
+	for _, test := range []struct {
+		name, product, setup, query, expected, difference string
+		want                                              product.CauseID
+	}{
+		{"all signs", "tidb", setup, "UPDATE t SET a = 0", duplicate, oracle.NameError, product.KeyUnseen},
+		{"another product", "mysql", setup, "UPDATE t SET a = 0", duplicate, oracle.NameError, ""},
+		{"a key that acts on deletions", "tidb", strings.Replace(setup, "UPDATE", "DELETE", 1), "UPDATE t SET a = 0", duplicate, oracle.NameError, ""},
+		{"an INSERT", "tidb", setup, "INSERT INTO t VALUES (0)", duplicate, oracle.NameError, ""},
+		{"another error", "tidb", setup, "UPDATE t SET a = 0", "error 1451: a foreign key", oracle.NameError, ""},
+		{"a result", "tidb", setup, "UPDATE t SET a = 0", duplicate, oracle.NameResult, ""},
+	} {
+		list, err := mysql.New(mysql.TiDB).Describe(test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &schedule.Schedule{Product: test.product, Setup: []string{test.setup}, Steps: []schedule.Step{{Statement: list[0]}}}
+		f := oracle.Finding{Name: test.difference, Difference: &oracle.Difference{Expected: oracle.Side{Text: test.expected}, Observed: oracle.Side{Text: "1 row affected"}}}
+		if s.Attribute(&f, 0); f.Difference.Cause != string(test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
+		}
+	}
+}
+
+// TestAttribute: rows that a sorted read by an index of a virtual column lacks have a known cause on MariaDB. Each near miss lacks one of its signs.
+func TestAttribute(t *testing.T) {
+	const setup = "CREATE TABLE t (a INT, b BIGINT GENERATED ALWAYS AS (c * 2) VIRTUAL, c INT, KEY (b))"
+	const query = "SELECT c FROM t WHERE b >= 1 ORDER BY a"
+	one := func(v string) [][]*string { return [][]*string{{&v}} }
+	for _, test := range []struct {
+		name, product, setup, query, write string
+		extra                              [][]*string
+		want                               product.CauseID
+	}{
+		{"all signs", "mariadb", setup, query, "UPDATE t SET a = 0", nil, product.VirtualIndex},
+		{"an index of its own", "mariadb", strings.Replace(setup, ", KEY (b)", "", 1) + ";CREATE INDEX i ON t (a, b)", query, "UPDATE t SET a = 0", nil, product.VirtualIndex},
+		{"another row in the place of one", "mariadb", setup, query + " LIMIT 1", "UPDATE t SET a = 0", one("7"), product.VirtualIndex},
+		{"another row, no limit", "mariadb", setup, query, "UPDATE t SET a = 0", one("7"), ""},
+		{"another product", "mysql", setup, query, "UPDATE t SET a = 0", nil, ""},
+		{"a stored column", "mariadb", strings.Replace(setup, "VIRTUAL", "STORED", 1), query, "UPDATE t SET a = 0", nil, ""},
+		{"no index of it", "mariadb", strings.Replace(setup, "KEY (b)", "KEY (a)", 1), query, "UPDATE t SET a = 0", nil, ""},
+		{"no order", "mariadb", setup, "SELECT c FROM t WHERE b >= 1", "UPDATE t SET a = 0", nil, ""},
+		{"a locking read", "mariadb", setup, query + " FOR UPDATE", "UPDATE t SET a = 0", nil, ""},
+		{"a sum", "mariadb", setup, "SELECT SUM(c) FROM t WHERE b >= 1 ORDER BY a", "UPDATE t SET a = 0", nil, ""},
+		{"nobody has written the table", "mariadb", setup, query, "UPDATE u SET a = 0", nil, ""},
+	} {
+		describe := mysql.New(mysql.MariaDB).Describe
+		steps := make([]schedule.Step, 2)
+		for i, sql := range []string{test.write, test.query} {
+			list, err := describe(sql)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps[i] = schedule.Step{Session: i, Statement: list[0], Sent: 10*i + 1, Done: 10*i + 5}
+		}
+		s := &schedule.Schedule{Product: test.product, Setup: strings.Split(test.setup, ";"), Steps: steps}
+		f := oracle.Finding{Name: oracle.NameResult, Difference: &oracle.Difference{Expected: oracle.Side{Rows: one("30")}, Observed: oracle.Side{Rows: test.extra}}}
+		if s.Attribute(&f, 1); f.Difference.Cause != string(test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
 		}
 	}
 }

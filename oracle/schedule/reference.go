@@ -131,11 +131,40 @@ func moves(list []Reference, st *statement.Statement) bool {
 // Computed reports whether an assignment's value is no literal.
 func Computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr) }
 
-// KeyColumn reports whether a column may belong to a key, by a setup's text: by its own definition (c VARCHAR(5) UNIQUE), or in a key's list.
+var (
+	keyList   = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\(`)
+	keyItself = regexp.MustCompile(`(?i)\w[^,;()]*(?:\([^()]*\)[^,;()]*)*\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`)
+	computes  = regexp.MustCompile("(?i)(\\w+)[`\"]?\\s[^,;()]*(?:\\([^()]*\\)[^,;()]*)*\\bAS\\s*\\(")
+)
+
+// KeyColumn reports whether a column may belong to a key, by a setup's text: by its own definition (c VARCHAR(5) UNIQUE), in a key's list, or as a part of what
+// one is computed from (an expression in the list, a generated column).
 func KeyColumn(setup, column string) bool {
-	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
-	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
-		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
+	return keyed(setup, column, true)
+}
+
+// keyed is KeyColumn; computed says that generated columns count.
+func keyed(setup, column string, computed bool) bool {
+	is := func(text string) bool {
+		return slices.ContainsFunc(names.FindAllString(text, -1), func(word string) bool { return strings.EqualFold(word, column) })
+	}
+	if slices.ContainsFunc(keyItself.FindAllString(setup, -1), is) {
+		return true
+	}
+	for _, at := range keyList.FindAllStringIndex(setup, -1) {
+		if slices.ContainsFunc(Items(setup[at[1]:]), is) {
+			return true
+		}
+	}
+	if !computed {
+		return false
+	}
+	for _, at := range computes.FindAllStringSubmatchIndex(setup, -1) {
+		if slices.ContainsFunc(Items(setup[at[1]:]), is) && keyed(setup, setup[at[2]:at[3]], false) {
+			return true
+		}
+	}
+	return false
 }
 
 var (

@@ -49,7 +49,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	}
 	if name := differ(st, &tr.answer); name != "" {
 		if cand.uncertain == "" {
-			cand.uncertain = cmp.Or(c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
+			cand.uncertain = cmp.Or(tr.broken(), c.s.ByRows(c.keys, q, st.Answer.Err, tr.answer.Err), looksBack(c, w, i, cand, name == oracle.NameError))
 		}
 		explained, err := c.explained(ctx, w, i, kind, r, tr)
 		switch {
@@ -61,7 +61,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 			leave(c, w, "%s was not compared: %s", st.Name, cand.uncertain)
 			maps.DeleteFunc(w.likely, func(name string, _ bool) bool { _, seen := cand.views[name]; return seen }) // they may be otherwise
 			if kind.Writes() && st.Answer.Err == nil {
-				c.taint(w, q, st.Name+": "+cand.uncertain)
+				c.taint(w, q, x, st.Name+": "+cand.uncertain)
 			}
 			return []*world{w}, nil, alone(ctx, c, w, i)
 		}
@@ -110,19 +110,27 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	for _, w := range alive {
 		c.hold(w, i, kind, mode, r, tr)
 		if kind.Writes() && cand.lasting {
-			suspect(c, w, q, st.Name+": "+cand.uncertain)
+			suspect(c, w, q, x, st.Name+": "+cand.uncertain)
 		}
 	}
 	return alive, nil, nil
 }
 
+// broken says that the stage failed, which tells nothing of what should have come; empty: it did not.
+func (tr *trial) broken() string {
+	if tr.reason != answer.ReasonInternal {
+		return ""
+	}
+	return "alone on its view it ends in an internal error: " + tr.answer.Err.Text()
+}
+
 // suspect says that what a statement wrote is not certain, though its answer is as expected.
-func suspect(c *check, w *world, q *statement.Statement, why string) {
+func suspect(c *check, w *world, q *statement.Statement, x int, why string) {
 	firm := maps.Clone(w.taint)
 	for name := range w.likely {
 		delete(firm, name)
 	}
-	c.taint(w, q, why)
+	c.taint(w, q, x, why)
 	for name := range w.taint {
 		if _, is := firm[name]; !is {
 			w.likely[name] = true
@@ -138,7 +146,7 @@ func viewless(ctx context.Context, c *check, from *world, i int, kind product.Ki
 	w := from.clone()
 	c.snap(w, c.txOf[i], i, nil, false)
 	if kind.Writes() && st.Answer.Err == nil {
-		c.taint(w, q, st.Name+": "+errNoView.Error())
+		c.taint(w, q, c.txOf[i], st.Name+": "+errNoView.Error())
 	}
 	if !kind.Writes() && st.Answer.Err == nil && cand.uncertain == "" && cand.variants == nil && plain(q, r) && !q.Distinct && !q.Window && !q.Limit {
 		rows, known, err := c.t.rowByRow(ctx, st, cand.views)
@@ -213,7 +221,7 @@ func (c *check) explained(ctx context.Context, w *world, i int, kind product.Kin
 		return false, nil
 	}
 	if c.p.DuplicatesAtCommit && isDuplicate(tr.answer.Err) && st.Answer.Err == nil {
-		c.taint(w, &st.Statement, st.Name+": an optimistic transaction may look for duplicates at COMMIT only")
+		c.taint(w, &st.Statement, x, st.Name+": an optimistic transaction may look for duplicates at COMMIT only")
 		return true, nil
 	}
 	if !isDuplicate(st.Answer.Err) {

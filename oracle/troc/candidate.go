@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
+	"regexp"
 	"slices"
 
 	"wirecheck/answer"
@@ -45,7 +46,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		return nil, fmt.Errorf("troc: no line of table II for %s, %s, %s", c.p.Name, level, kind)
 	}
 	var list []candidate
-	for _, ch := range c.choices(w, i, kind, strategy) {
+	for _, ch := range c.choices(w, i, kind, strategy, len(r.read) > 0) {
 		views, other, mixed := map[string]relation{}, map[string]relation(nil), ""
 		for _, name := range r.locked {
 			views[name] = w.view(name, x, ch.locked)
@@ -74,7 +75,9 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		}) {
 			continue
 		}
-		c.doubt(w, i, kind, r, mixed, &cand)
+		if err := c.doubt(ctx, w, i, kind, r, mixed, &cand); err != nil {
+			return nil, err
+		}
 		if other != nil { // often it makes no difference for one of its roles what it sees
 			all := maps.Clone(views)
 			maps.Copy(all, other)
@@ -92,8 +95,8 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 	return list, nil
 }
 
-// choices lists the moments at which a statement may see its tables.
-func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (list []choice) {
+// choices lists the moments at which a statement may see its tables. reads says that there are some which it only reads.
+func (c *check) choices(w *world, i int, kind product.Kind, s product.View, reads bool) (list []choice) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	t := &w.txs[x]
@@ -123,16 +126,16 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (lis
 		if t.lockless && c.p.AutocommitRetries && !c.txs[x].Explicit && kind.Writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
-		// At this level only: that the newest version of a row is a deletion is not always noticed, and nothing is where an index has all columns.
-		depart := func(id product.CauseID, may bool) {
-			if cause := c.p.Cause(id); cause != nil && s.Locked == product.V4 && t.firm && may {
-				for _, snap := range snapshots {
-					list = append(list, choice{locked: now, read: moment{at: snap}, snap: snap, cause: cause})
-				}
+		if cause := c.p.Cause(product.ReverseScan); cause != nil && backwards.MatchString(st.Statement.Text) {
+			for _, snap := range snapshots {
+				list = append(list, choice{locked: now, read: now, snap: snap, cause: cause})
 			}
 		}
-		depart(product.DeletedRow, kind != product.Select)
-		depart(product.CoveringIndex, kind == product.Share && c.covered())
+		if own, _ := c.p.View(c.txs[x].Level, product.Update); own.Locked == product.V4 && t.firm {
+			for _, snap := range snapshots {
+				list = append(list, unrefused(c, kind, s, snap, reads)...)
+			}
+		}
 		return list
 	}
 	ch := choice{locked: now, read: now, snap: -1}
@@ -172,6 +175,43 @@ func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (lis
 	return list
 }
 
+// backwards finds what a server may read from an index in descending order.
+var backwards = regexp.MustCompile(`(?i)\bdesc\b|\bmax\s*\(`)
+
+// unrefused lists the ways in which a statement meets a row that is newer than its snapshot, and is not refused where it should be: that the newest
+// version is a deletion is not always noticed, and nothing is where a secondary index has all columns. Writes lock what they only read, too (MySQL manual,
+// 17.7.3).
+func unrefused(c *check, kind product.Kind, s product.View, snap int, reads bool) (list []choice) {
+	now, then := moment{at: c.place}, moment{at: snap}
+	locked := then
+	if s.Locked != product.V4 { // an INSERT
+		locked = now
+	}
+	depart := func(id product.CauseID, locked, read moment) {
+		if cause := c.p.Cause(id); cause != nil {
+			list = append(list, choice{locked: locked, read: read, snap: snap, cause: cause})
+		}
+	}
+	if kind != product.Select && s.Locked == product.V4 {
+		depart(product.DeletedRow, now, then)
+	}
+	if kind == product.Share && c.covered() {
+		depart(product.CoveringIndex, now, then)
+	}
+	if !kind.Writes() || !reads {
+		return list
+	}
+	passing := moment{at: snap, gone: c.place}
+	depart(product.DeletedRow, locked, passing)
+	if s.Locked == product.V4 {
+		depart(product.DeletedRow, now, passing)
+	}
+	if c.covered() {
+		depart(product.CoveringIndex, locked, now)
+	}
+	return list
+}
+
 // rule says in words what is expected.
 func (c *frame) rule(kind product.Kind, level string, s product.View, r roles) string {
 	visibility := map[product.Visibility]string{
@@ -187,7 +227,7 @@ func (c *frame) rule(kind product.Kind, level string, s product.View, r roles) s
 }
 
 // doubt says what makes a statement's result uncertain.
-func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string, cand *candidate) {
+func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r roles, mixed string, cand *candidate) error {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	set := func(why string, lasting bool) {
@@ -207,8 +247,10 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if q.Variables {
 		set("it depends on what its session did before", true)
 	}
+	sees, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
 	for name := range cand.views {
-		if why, ok := w.taint[name]; ok {
+		why, tainted := w.taint[name]
+		if own, is := w.own[name]; tainted && (!is || own == c.txOf[i] || sees.Read == product.V2 || sees.Locked == product.V2) {
 			set(why, true)
 		}
 	}
@@ -230,11 +272,12 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 		c.meanwhile(w, i, kind, r, cand, "it waited in the middle of several tables", set)
 	}
 	// An INSERT of values waits for its keys, and each key that others have written meanwhile is a conflict: it begins again.
-	if c.p.AfterWait == product.WaitRestarts && st.Waited && (kind != product.Insert || len(r.read) > 0) && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
-		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
+	if c.p.AfterWait == product.WaitRestarts && st.Waited && (kind != product.Insert || len(r.read) > 0) {
+		if err := again(ctx, c, w, i, r, cand); err != nil {
+			return err
+		}
 	}
-	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
-	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
+	dirty := sees.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
 	if other := underWay(c, i, r); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}
@@ -260,6 +303,7 @@ func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string,
 	if st.Waited && kind == product.Select {
 		set("it waited for something that is not known", false)
 	}
+	return nil
 }
 
 // aside doubts a statement that writes or locks a table through a view or within a common table expression, where others have a part in it: which
@@ -290,13 +334,29 @@ func aside(c *check, w *world, i int, r roles, cand *candidate, set func(why str
 	}
 }
 
-// onlyAdded reports whether, while a step waited, others added rows to a table and left those that were there as they were.
-func (c *check) onlyAdded(w *world, table string, i int) bool {
-	before, after := w.view(table, c.txOf[i], moment{at: c.sentAt(i)}), w.view(table, c.txOf[i], moment{at: c.place})
-	return len(after) > len(before) && !slices.ContainsFunc(before, func(t tuple) bool {
-		now, ok := after.find(t.id)
-		return !ok || !answer.SameRow(now.values, t.values)
-	})
+// again varies the tables of a statement that waited and began again if a row for which it waited was changed. Where others changed the table, and none of the
+// rows that the statement chose when it was sent (none that was there, if it cannot be asked which these are), whether it did is not documented.
+func again(ctx context.Context, c *check, w *world, i int, r roles, cand *candidate) error {
+	x := c.txOf[i]
+	before := map[string]relation{}
+	for _, name := range append(slices.Clone(r.locked), r.read...) {
+		before[name] = w.view(name, x, moment{at: c.sentAt(i)})
+	}
+	then, err := c.t.address(ctx, &c.s.Steps[i], before)
+	if err != nil && !errors.Is(err, errNoView) {
+		return err
+	}
+	for _, name := range r.locked {
+		after := w.view(name, x, moment{at: c.place})
+		moved := slices.ContainsFunc(before[name], func(t tuple) bool {
+			now, ok := after.find(t.id)
+			return (then == nil || slices.Contains(then[name], t.id)) && (!ok || !answer.SameRow(now.values, t.values))
+		})
+		if !moved {
+			cand.vary(name, variant{rel: before[name]}, "it waited for a row that was not changed in the end, and whether it reads again then is not documented")
+		}
+	}
+	return nil
 }
 
 // underWay names a write of another session that waits while a step is done, and may have changed by then what the step reads without locks.
@@ -405,6 +465,10 @@ func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.
 			return v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
 		})
 	}
+	fresh := func(id int) bool { // there is no version of it but those of a transaction that held it
+		v, first := row(id).birth()
+		return first && v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
+	}
 	released := func(id int) bool { // it was there, and the scan let go of it: it did not match, and nobody held it
 		v, _ := row(id).birth()
 		there := v.tx == initial || c.txs[v.tx].End < st.Sent
@@ -418,6 +482,8 @@ func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.
 		return product.NoGapLocks
 	case kind != product.Update || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then, id) }):
 		return product.MovedRow
+	case !slices.ContainsFunc(skipped, func(id int) bool { return !fresh(id) }):
+		return product.PassedInsert
 	case schedule.ByIndex(c.s.Setup, &st.Statement), !slices.ContainsFunc(skipped, held):
 		return product.NoGapLocks // the scan did not come to them; or they did not match, so that their locks were released
 	}

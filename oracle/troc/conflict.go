@@ -43,7 +43,7 @@ func (c *check) outdated(w *world, i int, kind product.Kind, mode product.Mode, 
 	x := c.txOf[i]
 	t := &w.txs[x]
 	s, _ := c.p.View(c.txs[x].Level, kind)
-	if s.Locked != product.V4 || t.lockless || mode < product.LockShare || !t.firm || len(t.snapshots) == 0 || kind == product.Insert || covering(cand.cause) {
+	if s.Locked != product.V4 || t.lockless || mode < product.LockShare || !t.firm || len(t.snapshots) == 0 || kind == product.Insert || kind == product.Share && covering(cand.cause) {
 		return nil
 	}
 	since := slices.Max(t.snapshots)

@@ -295,7 +295,7 @@ func (t *theater) text(q *statement.Statement) string {
 		return q.Text
 	}
 	targets := q.Targets()
-	if len(targets) == 0 {
+	if len(targets) == 0 || q.Insert.Select != "" && stars.MatchString(q.Insert.Select) { // * brings a row id, too
 		return q.Text
 	}
 	name, ok := t.known(targets[0])

@@ -174,6 +174,15 @@ func (c *check) known(n note, causes []note) oracle.Finding {
 	if n.evidence != nil {
 		return c.finding(n.evidence, n.cause)
 	}
+	if evidence != nil && evidence.step == n.step && (n.cause.ID == product.DeletedRow || n.cause.ID == product.CoveringIndex) {
+		m := evidence.mismatch // what the snapshot gives is not what should have come
+		m.want = oracle.Side{Text: "refused: serialization failure"}
+		m.rule = "the first updater wins: a statement that locks a row, or misses one, that others have changed and committed since the snapshot, is refused"
+		if view, ok := c.p.View(c.txs[c.txOf[n.step]].Level, product.Update); ok {
+			m.rule += " (" + view.Source + ")"
+		}
+		return c.finding(&m, n.cause)
+	}
 	if evidence == nil { // the worlds were told apart by nothing: cannot be, since one without causes is preferred
 		return c.finding(&mismatch{step: n.step, name: oracle.NameResult, rule: n.cause.Reason}, n.cause)
 	}
@@ -220,6 +229,9 @@ func (c *check) finding(m *mismatch, cause *product.Cause) oracle.Finding {
 		d.Cause, d.Reason = string(cause.ID), cause.Reason
 	}
 	f.Difference = d
+	if m.step >= 0 {
+		c.s.Attribute(&f, m.step)
+	}
 	f.ID = f.Fingerprint()
 	return f
 }

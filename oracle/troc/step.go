@@ -204,7 +204,9 @@ func (c *check) retried(ctx context.Context, w *world, x int) error {
 		for _, name := range append(slices.Clone(r.locked), r.read...) {
 			cand.views[name] = w.view(name, x, moment{at: c.place})
 		}
-		c.doubt(w, i, kind, r, "", &cand)
+		if err := c.doubt(ctx, w, i, kind, r, "", &cand); err != nil {
+			return err
+		}
 		tr, err := c.t.try(ctx, st, cand.views, true)
 		if err == nil {
 			err = c.t.settle(ctx, st, &cand, tr, true)
@@ -213,7 +215,7 @@ func (c *check) retried(ctx context.Context, w *world, x int) error {
 		case err != nil && !errors.Is(err, errNoView):
 			return err
 		case err != nil || cand.uncertain != "" || tr.answer.Err != nil || w.txs[x].saves != nil:
-			c.taint(w, &st.Statement, st.Name+" was executed again at COMMIT")
+			c.taint(w, &st.Statement, x, st.Name+" was executed again at COMMIT")
 		default:
 			*w = *c.apply(w, i, r, &cand, tr)[0]
 		}
@@ -290,7 +292,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 			return nil, nil, err
 		}
 		if kind.Writes() && !st.Failed() {
-			c.taint(w, q, st.Name+": "+why)
+			c.taint(w, q, x, st.Name+": "+why)
 		}
 		c.snap(w, x, i, nil, false)
 		return []*world{w}, nil, nil

@@ -26,6 +26,7 @@ type toy struct {
 	begun    map[string][]toyRow // the tables when the open transaction began; nil: none is open
 	readOnly bool                // the open transaction is
 	refuse   error               // what Prepare says
+	broken   string              // a part of statements that end in an internal error
 }
 
 type toyRow struct{ a, b, id string }
@@ -35,7 +36,7 @@ var (
 	toyTuple   = regexp.MustCompile(`\(([\w-]+), ([\w-]+)\)`)
 	toyUpdate  = regexp.MustCompile(`^UPDATE (\w+) SET ([ab]) = (b \+ )?([\w-]+)(?: WHERE (.*))?$`)
 	toyDelete  = regexp.MustCompile(`^DELETE FROM (\w+)(?: WHERE (.*))?$`)
-	toySelect  = regexp.MustCompile(`^SELECT (\*|b|1|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
+	toySelect  = regexp.MustCompile(`^SELECT (\*|b|1|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: ORDER BY a(?: DESC)?)?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
 	toyLess    = regexp.MustCompile(`^(UPDATE \w+ SET b = [\w-]+ WHERE) b < \(SELECT MAX\(b\) FROM (\w+)\)$`)
 	toyJoin    = regexp.MustCompile(`^SELECT (t\.b, u\.b|[tu]\.wc_row_id) FROM t JOIN u ON u\.a = t\.a WHERE t\.a = (\w+)(?: FOR UPDATE OF t)?$`)
 	toyTerm    = regexp.MustCompile(`^([ab]) (=|<|>) ([\w-]+)$`)
@@ -78,6 +79,10 @@ func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, erro
 	st := schedule.Step{Statement: s.describe(sql), Answer: s.one(sql), Effect: answer.EffectNone}
 	if st.Answer.Err != nil {
 		st.Effect, st.Reason = answer.EffectStatement, answer.ReasonOther
+	}
+	if s.broken != "" && strings.Contains(sql, s.broken) {
+		st.Answer = answer.Result{Err: &answer.Error{Code: "1105", Message: "index out of range"}}
+		st.Effect, st.Reason = answer.EffectStatement, answer.ReasonInternal
 	}
 	return st, nil
 }

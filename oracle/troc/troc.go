@@ -236,7 +236,7 @@ func (c *frame) sentAt(i int) int {
 
 // first is the world before the first step.
 func (c *frame) first(start map[string]relation) *world {
-	w := &world{tables: map[string][]row{}, txs: make([]progress, len(c.txs)), taint: map[string]string{}, likely: map[string]bool{}, next: 1}
+	w := &world{tables: map[string][]row{}, txs: make([]progress, len(c.txs)), taint: map[string]string{}, likely: map[string]bool{}, own: map[string]int{}, next: 1}
 	for name, rel := range start {
 		for _, t := range rel {
 			w.tables[name] = append(w.tables[name], row{t.id, []version{{tx: initial, values: t.values}}})
@@ -347,7 +347,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		}
 		if len(answers) == 0 {
 			leave(c, d.world, "%s was not compared: %v", st.Name, errNoView)
-			c.taint(d.world, &st.Statement, st.Name+": "+errNoView.Error())
+			c.taint(d.world, &st.Statement, c.txOf[d.step], st.Name+": "+errNoView.Error())
 			alive = append(alive, d.world)
 			continue
 		}
@@ -356,7 +356,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		if slices.ContainsFunc(answers, func(a answer.Result) bool { return agree(&a) }) || same {
 			leave(c, d.world, "%s was not compared: its answer depends on the order of rows", st.Name)
 			if kind, _ := c.kind(d.step); kind.Writes() {
-				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
+				c.taint(d.world, &st.Statement, c.txOf[d.step], "the effect of "+st.Name+" depends on the order of rows")
 			}
 			alive = append(alive, d.world)
 		}
@@ -415,10 +415,16 @@ func leave(c *check, w *world, format string, args ...any) {
 	}
 }
 
-// taint says that what a statement wrote is not certain. Where it changes or removes rows, foreign keys may have led to other tables.
-func (c *check) taint(w *world, q *statement.Statement, why string) {
+// taint says that what a statement of a transaction wrote is not certain. Where it changes or removes rows, foreign keys may have led to other tables. What a
+// transaction wrote that is undone in the end is its own affair until then.
+func (c *check) taint(w *world, q *statement.Statement, x int, why string) {
 	add := func(name string) {
 		delete(w.likely, name)
+		if own, is := w.own[name]; c.outcome(x) == aborted && (is && own == x || w.taint[name] == "") {
+			w.own[name] = x
+		} else {
+			delete(w.own, name)
+		}
 		if _, is := w.taint[name]; !is {
 			w.taint[name] = why
 		}

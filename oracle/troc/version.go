@@ -142,6 +142,7 @@ type world struct {
 	causes []note
 	taint  map[string]string        // tables of which the contents are not certain, and why
 	likely map[string]bool          // those of them whose contents have explained all answers up to now
+	own    map[string]int           // those of them that are certain to all but one transaction, which is undone in the end
 	trail  []string                 // what was executed on which view, for people
 	notes  []string                 // what was not compared
 	past   map[int]map[string][]row // the tables behind earlier steps, by their number, as long as somebody may have seen what was not committed then
@@ -163,6 +164,7 @@ func (w *world) clone() *world {
 	c.causes = slices.Clip(w.causes)
 	c.taint = maps.Clone(w.taint)
 	c.likely = maps.Clone(w.likely)
+	c.own = maps.Clone(w.own)
 	c.trail = slices.Clip(w.trail)
 	c.notes = slices.Clip(w.notes)
 	return &c
@@ -180,8 +182,14 @@ func (w *world) visible(v *version, tx int, m moment) bool {
 	return t.status == committed && t.at <= m.at
 }
 
-// latest is the newest version of a row that is seen; nil if none is.
+// latest is the newest version of a row that is seen; nil if none is. A transaction's own one is that (V1): behind it may stand one that another transaction only
+// met and left as it was, without a lock.
 func (w *world) latest(r *row, tx int, m moment) *version {
+	for i := len(r.versions) - 1; i >= 0 && tx != initial; i-- {
+		if v := &r.versions[i]; v.tx == tx && !v.same {
+			return v
+		}
+	}
 	for i := len(r.versions) - 1; i >= 0; i-- {
 		if w.visible(&r.versions[i], tx, m) {
 			return &r.versions[i]
@@ -195,7 +203,7 @@ func (w *world) view(table string, tx int, m moment) relation {
 	rel := relation{}
 	for i := range w.tables[table] {
 		r := &w.tables[table][i]
-		if v := w.latest(r, tx, m); v != nil && !v.deleted {
+		if v := w.latest(r, tx, m); v != nil && !v.deleted && (m.gone == 0 || !w.latest(r, tx, moment{at: m.gone}).deleted) {
 			rel = append(rel, tuple{r.id, v.values})
 		}
 	}
@@ -270,6 +278,13 @@ func (w *world) end(tx int, s status, at int) {
 	w.ranges = slices.DeleteFunc(slices.Clone(w.ranges), func(p predicate) bool { return p.tx == tx })
 	if s == aborted {
 		w.remove(func(v *version) bool { return v.tx == tx })
+		for name, own := range w.own {
+			if own == tx {
+				delete(w.own, name)
+				delete(w.taint, name)
+				delete(w.likely, name)
+			}
+		}
 		return
 	}
 	for name, rows := range w.tables {
@@ -378,7 +393,8 @@ func (w *world) key() string {
 		fmt.Fprintf(&b, "%d %s %d %d\n", l.tx, l.table, l.row, l.mode)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.taint)) {
-		fmt.Fprintf(&b, "%s %v\n", name, w.likely[name])
+		own, is := w.own[name]
+		fmt.Fprintf(&b, "%s %v %d %v\n", name, w.likely[name], own, is)
 	}
 	return b.String()
 }

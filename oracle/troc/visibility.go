@@ -43,4 +43,5 @@ func kindOf(p *product.Product, level string, explicit bool, st *statement.State
 type moment struct {
 	dirty bool
 	at    int
+	gone  int // leaves out rows that others have deleted by then; 0: none
 }

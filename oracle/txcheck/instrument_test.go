@@ -71,6 +71,22 @@ func TestKeyColumn(t *testing.T) {
 			t.Errorf("%s: %v", column, got)
 		}
 	}
+	for _, test := range []struct {
+		setup string
+		want  bool
+	}{
+		{"CREATE TABLE t (a INT, c TEXT); CREATE UNIQUE INDEX i ON t ((LOWER(c)))", true},
+		{"CREATE TABLE t (a INT, c TEXT); CREATE UNIQUE INDEX i ON t (lower(c))", true},
+		{"CREATE TABLE t (a INT, c TEXT); CREATE INDEX i ON t (lower(c))", false},
+		{"CREATE TABLE t (c INT, g INT GENERATED ALWAYS AS ((c + 1) * 2) VIRTUAL, UNIQUE (g))", true},
+		{"CREATE TABLE t (c INT, g INT AS (c * 2) UNIQUE)", true},
+		{"CREATE TABLE t (c INT, g INT GENERATED ALWAYS AS (c * 2) VIRTUAL, UNIQUE (a))", false},
+		{"CREATE TABLE t (a INT PRIMARY KEY, c INT); INSERT INTO t (a, c) VALUES (1, 2)", false},
+	} {
+		if got := schedule.KeyColumn(test.setup, "c"); got != test.want {
+			t.Errorf("%s: %v, want %v", test.setup, got, test.want)
+		}
+	}
 }
 
 func TestStrip(t *testing.T) {

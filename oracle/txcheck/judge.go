@@ -258,6 +258,9 @@ func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
 func (k *check) violation(d *difference) oracle.Finding {
 	f := k.finding(oracle.KindViolation, d)
 	f.Source = "TxCheck (OSDI 2023), theorem 1"
+	if i := slices.IndexFunc(k.original.Steps, func(st schedule.Step) bool { return st.Name == f.Difference.Step }); i >= 0 {
+		k.original.Attribute(&f, i)
+	}
 	f.Remedies = oracle.Remedies(k.original.DBMS(), &f)
 	return f
 }

@@ -304,6 +304,41 @@ func TestErrorOnOneSide(t *testing.T) {
 	}
 }
 
+// TestByRows: which rows a DELETE finds may depend on the order in which it comes to them, where a foreign key that acts leads back to its table. Near misses: no such
+// key, and one that leads elsewhere.
+func TestByRows(t *testing.T) {
+	const refers = "CREATE TABLE t (a INT, b INT REFERENCES t (a))\nINSERT INTO t VALUES (1, 0), (5, 0)"
+	for _, test := range []struct{ setup, child, parent, want string }{
+		{refers, "t", "t", "unknown"},
+		{refers, "u", "t", "violation"},
+		{twoRows, "", "", "violation"},
+	} {
+		s := play("mariadb", ser, test.setup, "T1: BEGIN\nT1: DELETE FROM t WHERE b = 0\nT1: COMMIT", "5|0")
+		f := &fake{override: func(_ *fake, sql string, _ bool) (schedule.Step, bool) {
+			st := schedule.Step{}
+			if test.child != "" {
+				row := []answer.Value{}
+				for _, v := range []string{test.child, test.parent, "1", "0", "k", "a", "b"} {
+					row = append(row, answer.Value(v))
+				}
+				st.Answer.Rows = [][]answer.Value{row}
+			}
+			return st, strings.Contains(sql, "KEY_COLUMN_USAGE")
+		}}
+		v, err := wss.Check(t.Context(), s, f, wss.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := brief(v)
+		if v.Unknown != "" {
+			got = "unknown"
+		}
+		if got != test.want {
+			t.Errorf("a key from %q to %q: got %q, want %q: %s %s", test.child, test.parent, got, test.want, said(v), v.Unknown)
+		}
+	}
+}
+
 // TestReadOnly is the statement-level variant of a READ ONLY transaction.
 func TestReadOnly(t *testing.T) {
 	s := play("mysql", rr, twoRows, "T1: START TRANSACTION READ ONLY\nT1: DELETE FROM t WHERE b = 0 !1792 error\nT1: COMMIT", "1|0, 5|0")

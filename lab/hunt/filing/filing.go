@@ -127,7 +127,10 @@ func (c *Case) note(st *schedule.Step) string {
 	if d != nil && d.Step == st.Name && d.SQL == st.Statement.Text {
 		return "expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
 	}
-	return told(st.Answer)
+	if text := told(st.Answer); text != "" || st.Answer.Err != nil || len(st.Statement.Targets()) == 0 {
+		return text
+	}
+	return "0 rows"
 }
 
 // told is an answer in one line.

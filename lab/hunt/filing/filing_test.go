@@ -125,3 +125,13 @@ func TestContradiction(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRows: of a write that changed nothing the script says so. Near misses: a statement that writes nothing, and a write whose answer nobody has.
+func TestNoRows(t *testing.T) {
+	k := waited(t, "mariadb")
+	k.Schedule.Steps[1].Statement.Tables = []statement.TableUse{{Kind: statement.SourceTable, Name: "t", Target: true}}
+	script := k.Script()
+	if !strings.Contains(script, "DELETE FROM t;\n-- 0 rows\n") || strings.Count(script, "0 rows") != 1 {
+		t.Errorf("the script is\n%s", script)
+	}
+}

@@ -34,34 +34,44 @@ func assigns(values []oracle.Value, column string) bool {
 	return slices.ContainsFunc(values, func(v oracle.Value) bool { return strings.EqualFold(v.Column, column) })
 }
 
-// did words an act: "read n = 5 in coupon 7", "set n = 4 in coupon 7", "changed coupon 7".
+// did words an act: "read n = 5 in coupon 7", "set n = 4 in coupon 7", "changed coupon 7". Assigned columns whose values are not certain are named behind
+// the others: "set at = 9 and n in coupon 7".
 func did(a *act) string {
 	rows := strings.Join(a.rows, ", ")
-	var list, columns []string
+	var list, others []string
 	for _, v := range a.values {
-		if columns = append(columns, v.Column); v.Text != "" {
+		if v.Text != "" {
 			list = append(list, v.Column+" = "+quoted(v.Text))
+		} else if a.what == "changed" {
+			others = append(others, v.Column)
 		}
 	}
 	what := a.what
-	switch {
-	case len(list) > 0:
+	if len(list) > 0 {
 		if what != "read" {
 			what = "set"
 		}
 		if a.what == "found" {
 			rows += ", as it was already"
 		}
-	case what == "changed":
-		list = columns
 	}
-	if len(list) > maxTold {
-		list = append(list[:maxTold-1], "...")
+	some := func(list []string, most int) string {
+		if len(list) > most {
+			list = append(list[:most-1], "...")
+		}
+		return strings.Join(list, ", ")
 	}
-	if len(list) == 0 {
+	told := some(list, maxTold)
+	switch {
+	case len(list) == 0:
+		told = some(others, maxTold)
+	case len(others) > 0:
+		told += " and " + some(others, max(maxTold-len(list), 2))
+	}
+	if told == "" {
 		return what + " " + rows
 	}
-	return what + " " + strings.Join(list, ", ") + " in " + rows
+	return what + " " + told + " in " + rows
 }
 
 // quoted is a value as SQL would write it.

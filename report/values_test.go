@@ -32,10 +32,12 @@ t1 commit
 		{"texts", "note new", "UPDATE coupon SET note = 'sold' WHERE id = 7", "UPDATE coupon SET note = 'gift' WHERE id = 7",
 			[]string{"You read note = 'new' in", "set note = 'sold' in", "may be lost: session 2 set note after you had read 'new'."}, "no longer"},
 		{"computed", "n 5", "UPDATE coupon SET n = n - 1 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 changed n in", "may be lost: session 2 set n after you had read 5."}, "= 1"},
+		{"computed beside a value", "n 5", "UPDATE coupon SET note = 'x', n = n - 1 WHERE id = 7", "UPDATE coupon SET note = 'y', n = 3 WHERE id = 7",
+			[]string{"Session 2 set note = 'x' and n in", "3. You set note = 'y', n = 3 in"}, "'y', n = 3 and"},
 		{"an expression with a number", "n 5", "UPDATE coupon SET n = 4 DIV 2 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 changed n in"}, "n = 4 in"},
 		{"a call", "n 5", "UPDATE coupon SET n = abs(4) WHERE id = 7", "UPDATE coupon SET n = (3) WHERE id = 7", []string{"Session 2 changed n in", "You changed n in"}, "n = 4 in"},
 		{"other columns", "n 5 note new", "UPDATE coupon SET note = 'x' WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", nil, ""},
-		{"a secret", "n 5", "UPDATE coupon SET password = 'hush', n = 4 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 set n = 4 in"}, "set password = 'hush'"},
+		{"a secret", "n 5", "UPDATE coupon SET password = 'hush', n = 4 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"Session 2 set n = 4 and password in"}, "set password = 'hush'"},
 		{"a backslash", "note new", `UPDATE coupon SET note = 'a\\b' WHERE id = 7`, "UPDATE coupon SET note = 'c' WHERE id = 7", []string{"Session 2 changed note in"}, "set note = 'a"},
 	} {
 		text := strings.NewReplacer("READ\"", tt.read+"\"", "FIRST", tt.first, "LAST", tt.last).Replace(skeleton)

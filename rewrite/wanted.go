@@ -9,42 +9,16 @@ import (
 // Wanted are the columns whose values are captured with each version that is written: those that predicates read. It grows with what
 // statements ask. It is safe for concurrent use.
 type Wanted struct {
-	// Always says that all columns are wanted at all times, Early that they are at first. They are set before the first use.
-	Always     bool
-	Early      *Early
+	// Everything says that all columns are wanted from the beginning. It is set before the first use.
+	Everything bool
 	generation atomic.Uint64
 
 	mu     sync.RWMutex
 	tables map[string][]string // sorted
 }
 
-// Early is the time in which nobody knows yet which tables predicates read: a transaction may write a table before the first one of them reads it. It ends after
-// some statements. nil: it is over. It is safe for concurrent use.
-type Early struct{ statements atomic.Int64 }
-
-// earlyStatements is how many statements the time takes.
-const earlyStatements = 10_000
-
-// Statement counts a statement.
-func (e *Early) Statement() {
-	if !e.over() {
-		e.statements.Add(1)
-	}
-}
-
-func (e *Early) over() bool { return e == nil || e.statements.Load() >= earlyStatements }
-
-// Everything reports whether all columns are wanted.
-func (w *Wanted) Everything() bool { return w.Always || !w.Early.over() }
-
-// Generation grows whenever more becomes wanted, and when no longer everything is.
-func (w *Wanted) Generation() uint64 {
-	g := w.generation.Load()
-	if w.Early != nil && w.Early.over() {
-		g += 1 << 32
-	}
-	return g
-}
+// Generation grows whenever more becomes wanted.
+func (w *Wanted) Generation() uint64 { return w.generation.Load() }
 
 // Plan has a statement planned, and once more if that made more wanted: one that reads a table by a condition may write the same table, and its own change
 // must tell what the condition of another session's needs.
@@ -58,19 +32,16 @@ func (w *Wanted) Plan(plan func()) {
 
 // Columns are those wanted of a table, which is also known as name.
 func (w *Wanted) Columns(r *Relation, name string) []string {
-	w.mu.RLock()
-	asked := w.tables[name]
-	w.mu.RUnlock()
-	if !w.Everything() {
-		return asked
-	}
-	all := slices.Clone(asked)
-	for _, c := range r.Columns[:min(len(r.Columns), maxWanted)] {
-		if !slices.Contains(asked, c.Name) {
+	if w.Everything {
+		var all []string
+		for _, c := range r.Columns[:min(len(r.Columns), maxWanted)] {
 			all = append(all, c.Name)
 		}
+		return all
 	}
-	return all
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.tables[name]
 }
 
 // Rows reports whether a predicate reads a table, so that new rows matter, whatever their values are.
@@ -78,10 +49,10 @@ func (w *Wanted) Rows(name string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	_, known := w.tables[name]
-	return known || w.Everything()
+	return known || w.Everything
 }
 
-// maxWanted is how many columns are wanted of a table, besides those that predicates read, where everything is.
+// maxWanted is how many columns are wanted of a table at most where everything is.
 const maxWanted = 32
 
 // Ask wants what a predicate read needs.
@@ -99,14 +70,12 @@ func (w *Wanted) add(table string, columns []string) {
 	have, known := w.tables[table]
 	all := slices.Concat(have, columns)
 	slices.Sort(all)
-	if all = slices.Compact(all); known && len(all) == len(have) {
+	if all = slices.Compact(all); w.Everything || known && len(all) == len(have) {
 		return
 	}
 	if w.tables == nil {
 		w.tables = map[string][]string{}
 	}
 	w.tables[table] = all
-	if !w.Everything() {
-		w.generation.Add(1)
-	}
+	w.generation.Add(1)
 }

@@ -127,7 +127,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
 		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
 		ok := false
-		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole)
+		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"

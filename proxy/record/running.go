@@ -33,6 +33,7 @@ type Running struct {
 	cascaded []rewrite.Cascaded  // with the rows, see rewrite.Plan.Cascades,
 	gone     int                 // and how many accesses they have
 	snapshot string              // see rewrite.Plan.Snapshot
+	blank    bool                // the answer has no row, see rewrite.Plan.Blank
 	row      bool                // see Existed: the answer has one,
 	none     bool                // and its first value is 0 or false
 }
@@ -52,6 +53,7 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	if p.Snapshot > 0 && p.Snapshot <= len(hidden) && r.snapshot == "" {
 		r.snapshot = string(hidden[p.Snapshot-1])
 	}
+	r.blank = r.blank || p.IsBlank(hidden)
 	list, err := p.DecodeRow(r.accesses, hidden, r.decoded == 0)
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) || p.IsBlank(hidden) {
 		return err

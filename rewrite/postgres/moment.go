@@ -128,20 +128,26 @@ func findClocks(x *planner, list []*pg.Node) {
 // maxClocks is how many such expressions an answer tells.
 const maxClocks = 4
 
-// tellClocks gives the hidden columns with them, which stand behind all others.
+// tellClocks gives the hidden columns with them and with the value of a subquery (scalar.go), which stand behind all others.
 func tellClocks(x *planner) (columns []string) {
 	for i, text := range x.clocks {
 		columns = append(columns, fmt.Sprintf("pg_catalog.json_build_array((%s)::pg_catalog.timestamptz, (%[1]s)::pg_catalog.timestamp, (%[1]s)::pg_catalog.date)::pg_catalog.text AS %s",
 			text, pgsyntax.Quote(fmt.Sprintf("%snow %d", x.hiddenPrefix(), i))))
 	}
+	if x.scalar != nil {
+		columns = append(columns, x.scalar.expr+" AS "+pgsyntax.Quote(x.hiddenPrefix()+"scalar"))
+	}
 	x.moments = len(columns)
 	return columns
 }
 
-// valued gives what an operand is compared with: a constant, a parameter or, if it stands alone, the server's time.
+// valued gives what an operand is compared with: a constant, a parameter or, if it stands alone, the server's time or the value of a subquery.
 func (a *asker) valued(n *pg.Node, of operand, alone bool) (with operand, v condition.Value, ok bool) {
 	if v, ok = a.value(n, of.reads(), of.typ); ok || !alone {
 		return of, v, ok
+	}
+	if v, ok = a.scalared(n, of); ok {
+		return of, v, true
 	}
 	return a.clocked(n, of)
 }

@@ -17,7 +17,7 @@ func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
 		return nil
 	}
 	rv, others := x.leader(s)
-	if rv == nil || x.join == nil && len(c.tables) != 1+others || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
+	if rv == nil || x.join == nil && len(c.tables) != 1+others+scalars(x) || !x.watched(rv) || len(rv.GetAlias().GetColnames()) > 0 {
 		return nil
 	}
 	rel, _ := x.resolve(rv)

@@ -25,7 +25,9 @@ type planner struct {
 	lists int      // hidden columns that have them
 
 	clocks  []string // expressions of the server's time
-	moments int      // hidden columns that have them, see rewrite.Plan.Moments
+	scalar  *scalar  // a subquery whose value is told behind them
+	having  *shownGroups
+	moments int // hidden columns that have them, see rewrite.Plan.Moments
 
 	top, alike condition.Condition // see rewrite.Ask.Beyond,
 	leads      *pg.RangeVar        // the table of which that is,

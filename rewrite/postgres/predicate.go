@@ -76,6 +76,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		if tables -= asksBeside(x, s); tables == 0 {
 			return
 		}
+		tables -= asksScalar(x, s)
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
@@ -92,8 +93,8 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "a set operation"
 	case tables > 1, rv == nil, s.WithClause != nil:
 		x.plan.Unread = "it reads several tables or a subquery"
-	case s.HavingClause != nil && !soleGroup(x, s):
-		x.plan.Unread = "HAVING hides groups"
+	case s.HavingClause != nil && !soleGroup(x, s) && x.plan.Keys == 0:
+		x.plan.Unread = hiddenGroups
 	case skipsLocked(s):
 		asksForNone(x, s)
 	default:
@@ -118,7 +119,9 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 				ask.Beyond = condition.Never
 			}
 		}
-		ask.Having = s.HavingClause != nil
+		if ask.Having = s.HavingClause != nil; x.having != nil {
+			ask.Having, ask.Where = false, x.having.certain()
+		}
 		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)

@@ -44,6 +44,8 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
 	exists, _ := existence(s)
+	findScalar(x, s.WhereClause)
+	x.having = groupsShown(x, s)
 	findClocks(x, append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))
@@ -324,7 +326,7 @@ const minCovered = 500
 // askGroups asks for the versions behind each row of an aggregate query; nil if the tables are too large.
 func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {
 	if s.HavingClause != nil {
-		x.missing("HAVING hides groups")
+		x.missing(hiddenGroups)
 	}
 	if len(s.GroupClause) > 0 && (s.LimitCount != nil || s.LimitOffset != nil) {
 		x.limitGroups(s)

@@ -506,7 +506,7 @@ func (x *planner) wrap(list []scan) bool {
 		add += ", " + x.askScan(sc, true)
 		x.facts += sc.tables
 	}
-	columns := x.askInside(true)
+	columns := append(x.having.tell(x, name), x.askInside(true)...)
 	if x.join != nil && (blank || !x.join.blank) {
 		columns = append(columns, x.join.columns(x)...)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Moment is the value of Open that the answer tells under a number: that of now(), say.
+// Moment is the value of Open that the answer tells under a number: that of now() or of a subquery, say.
 func Moment(n int) Value {
 	v := "!" + strconv.Itoa(n)
 	return &v
@@ -13,7 +13,7 @@ func Moment(n int) Value {
 
 func isMoment(v Value) bool { return v != nil && (*v)[0] == '!' }
 
-// At gives the condition with the values of Moment; nil stands for one that is not known.
+// At gives the condition with the values of Moment; nil stands for NULL. What the answer does not tell is not known.
 func (c Condition) At(moments []Value) Condition {
 	return c.opened(func(c Condition) bool { return slices.ContainsFunc(c.Values, isMoment) }, func(c Condition) Condition { return c.at(moments) })
 }
@@ -25,8 +25,12 @@ func (c Condition) at(moments []Value) Condition {
 			continue
 		}
 		n, err := strconv.Atoi((*v)[1:])
-		if err != nil || n >= len(moments) || moments[n] == nil {
-			return Unknown("the answer does not tell the time of the server")
+		if err != nil || n >= len(moments) {
+			return Unknown("the answer does not tell a value that the server computed")
+		}
+		if moments[n] == nil {
+			c.Values[i] = nil
+			continue
 		}
 		text := "=" + *moments[n]
 		c.Values[i] = &text

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
@@ -173,16 +172,8 @@ func scalars(x *planner) int {
 // asksScalar notes what such a subquery asks, and gives the number of tables that it names: none where the query names one twice, since then the answer does not tell which
 // read a row is of.
 func asksScalar(x *planner, s *pg.SelectStmt) (tables int) {
-	if x.scalar == nil {
+	if x.scalar == nil || !namesOnce(x, s) {
 		return 0
-	}
-	var names []string
-	for _, rv := range x.content(s).tables {
-		rel, _ := x.resolve(rv)
-		if rel == nil || slices.Contains(names, topName(rel)) {
-			return 0
-		}
-		names = append(names, topName(rel))
 	}
 	asked, before := len(x.plan.Asks), x.plan.Unread
 	q := x.scalar.query

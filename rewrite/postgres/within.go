@@ -49,16 +49,8 @@ func (x *planner) within(where *pg.Node, values []*pg.Node, beside bool) (tables
 // asksBeside notes what the subqueries of a query ask that stand beside its tables, and are certainly evaluated for each of its rows. It gives the number of the
 // tables that they name: none where one is named twice, since then the answer does not tell which read a row is of.
 func asksBeside(x *planner, s *pg.SelectStmt) (tables int) {
-	if !refersSubquery(s) || x.groups(s) || s.Op != pg.SetOperation_SETOP_NONE || s.WithClause != nil {
+	if !refersSubquery(s) || x.groups(s) || s.Op != pg.SetOperation_SETOP_NONE || s.WithClause != nil || !namesOnce(x, s) {
 		return 0
-	}
-	var names []string
-	for _, rv := range x.content(s).tables {
-		rel, _ := x.resolve(rv)
-		if rel == nil || slices.Contains(names, topName(rel)) {
-			return 0
-		}
-		names = append(names, topName(rel))
 	}
 	for _, a := range x.plan.Asks { // see lacking
 		if a.Beside {
@@ -66,6 +58,19 @@ func asksBeside(x *planner, s *pg.SelectStmt) (tables int) {
 		}
 	}
 	return tables + x.within(s.WhereClause, s.TargetList, true)
+}
+
+// namesOnce reports whether a query and its subqueries name each table once.
+func namesOnce(x *planner, s *pg.SelectStmt) bool {
+	var names []string
+	for _, rv := range x.content(s).tables {
+		rel, _ := x.resolve(rv)
+		if rel == nil || slices.Contains(names, topName(rel)) {
+			return false
+		}
+		names = append(names, topName(rel))
+	}
+	return true
 }
 
 // alone reports whether a query reads one table only, all rows for which its condition holds.

@@ -173,14 +173,25 @@ func playBeside(t *testing.T, tables []string, fill string, list []fetched) {
 		one.step("X")
 		two.step("X")
 		past.step("X")
-		got, want := statements(ev.all()[before:]), tt.want
-		if either := strings.Split(tt.want, " or "); slices.Contains(either, got) {
+		got, want := anyOrder(statements(ev.all()[before:])), anyOrder(tt.want)
+		if either := strings.Split(tt.want, " or "); len(either) > 1 && slices.ContainsFunc(either, func(s string) bool { return anyOrder(s) == got }) {
 			want = got
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", tt.name, d)
 		}
 	}
+}
+
+// anyOrder sorts the rows of each statement: in which order a cascade comes to rows depends on the server's statistics.
+func anyOrder(shown string) string {
+	list := strings.Split(shown, "; ")
+	for i, one := range list {
+		words := strings.Fields(one)
+		slices.Sort(words[min(2, len(words)):])
+		list[i] = strings.Join(words, " ")
+	}
+	return strings.Join(list, "; ")
 }
 
 // statements shows the statements that read or wrote something, or failed: number, what was seen, rows.

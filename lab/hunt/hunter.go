@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, h.closeOthers(ctx), h.Close(ctx)) }()
 	if h.settings, err = filing.ReadSettings(ctx, h.Instance); err != nil {
-		return nil, fmt.Errorf("read the server's settings: %w", err)
+		h.Options.Log.Warn().Err(err).Msg("the settings could not be read")
 	}
 	if h.Instance.Engine.Lab.Undisturbed != "" && !o.Limits.Defines() {
 		h.o.Limits.Undisturbed = true // each definition would cost a hundred times what it costs otherwise, and so would each setup

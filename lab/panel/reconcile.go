@@ -7,9 +7,9 @@ import (
 	"wirecheck/oracle"
 )
 
-// reconcile gives one event one verdict. Of a violation of a step that one oracle cannot explain, and another one by a confirmed bug, that bug is the cause. Where one oracle names a confirmed bug, and another one explains the same event by what the vendor
-// documents, no bug is proven: the finding is permitted, and a note names both causes. A violation without a cause stays: nobody has
-// explained it. Neither does an oracle explain an event that it calls a violation itself.
+// reconcile gives one event one verdict. Where one oracle explains a violation of a step by a confirmed bug, and another one cannot explain it, that bug is the cause for both.
+// Where one oracle names a confirmed bug, and another one explains the same event by what the vendor documents, no bug is proven: the finding is permitted, and a note names
+// both causes. A violation without a cause stays: nobody has explained it. Neither does an oracle explain an event that it calls a violation itself.
 func reconcile(rulings []Ruling) {
 	share(rulings)
 	documented := make([]map[*oracle.Finding]string, len(rulings)) // before anything is changed

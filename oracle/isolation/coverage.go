@@ -312,12 +312,13 @@ func counted(c *Checker, e *history.Event) {
 
 // sees counts a statement of a session of the MySQL family that inserts rows of which none is told, or takes that back when they are told later.
 func sees(c *Checker, t *txn, s *stmt, e *history.Event) {
-	inexact := e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque
-	told := slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Op.Writes() || a.Op == history.OpMatch })
-	unseen := inexact && !told && (e.Verb == "insert" || e.Verb == "replace" || e.Verb == "load") && e.Error == nil && t.product().Dialect == product.DialectMySQL
-	if unseen && !s.unseen {
+	unseen := (e.Verb == "insert" || e.Verb == "replace" || e.Verb == "load") && e.Error == nil &&
+		(e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque) && t.product().Dialect == product.DialectMySQL &&
+		!slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Op.Writes() || a.Op == history.OpMatch })
+	switch {
+	case unseen && !s.unseen:
 		c.coverage.Unseen++
-	} else if !unseen && s.unseen {
+	case !unseen && s.unseen:
 		c.coverage.Unseen--
 	}
 	s.unseen = unseen

@@ -41,10 +41,7 @@ func indexedNames(setup []string) map[string]bool {
 	return keyed
 }
 
-var (
-	computedColumn = regexp.MustCompile("(?is)^\\s*[`\"]?(\\w+)[`\"]?\\s.*\\bas\\s*\\(")
-	keptColumn     = regexp.MustCompile(`(?i)\)\s*(?:stored|persistent)\b`)
-)
+var keptColumn = regexp.MustCompile(`(?i)\)\s*(?:stored|persistent)\b`)
 
 // virtualIndex reports whether an index has a column that is computed where it is read.
 func virtualIndex(setup []string) bool {
@@ -52,7 +49,7 @@ func virtualIndex(setup []string) bool {
 	for _, sql := range setup {
 		_, list, _ := strings.Cut(sql, "(")
 		for _, part := range Items(list) {
-			if m := computedColumn.FindStringSubmatch(part); m != nil && keyed[strings.ToLower(m[1])] && !keptColumn.MatchString(part) {
+			if m := computes.FindStringSubmatch(part); m != nil && keyed[strings.ToLower(m[1])] && !keptColumn.MatchString(part) {
 				return true
 			}
 		}

@@ -83,22 +83,14 @@ func TestClocks(t *testing.T) {
 			if err != nil || len(p.Asks) != 1 {
 				t.Fatalf("%s: %v; %s", sc.SQL, err, p.Unread)
 			}
-			var moments []condition.Value
-			for _, row := range answer[0].Rows {
-				moments = slices.Concat(rewrite.ReadLists(row[len(row)-p.Moments:])...)
-			}
-			of := p.Asks[0].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments)
+			of, moments := atMoments(p, 0, answer[0].Rows)
 			if none {
 				of = of.Args[1]
 			}
-			for _, row := range res[0].Rows {
-				want := map[string]condition.Truth{"": condition.Null, "t": condition.True, "f": condition.False}[string(row[1])]
-				got := of.Holds(images[string(row[0])])
-				if got != want && got != condition.Unsure {
-					t.Fatalf("%s of %v in %s: %d, the server says %d (%s)", where, images[string(row[0])], zone, got, want, of.String())
-				}
-				if len(moments) > 0 || form.empty {
-					counts[got]++
+			got := asTheServer(t, where+" in "+zone, of, images, res[0].Rows)
+			if len(moments) > 0 || form.empty {
+				for _, truth := range got {
+					counts[truth]++
 				}
 			}
 		}
@@ -107,4 +99,26 @@ func TestClocks(t *testing.T) {
 	if t.Logf("%v", counts); counts[condition.True]+counts[condition.False] < counts[condition.Unsure] || counts[condition.True] < 1000 {
 		t.Errorf("false, null, true, unsure: %v", counts)
 	}
+}
+
+// atMoments is the condition of what a plan asks under a number, with the values that the rows of the answer tell, and these.
+func atMoments(p *rewrite.Plan, ask int, rows [][][]byte) (of condition.Condition, moments []condition.Value) {
+	for _, row := range rows {
+		moments = slices.Concat(rewrite.ReadLists(row[len(row)-p.Moments:])...)
+	}
+	return p.Asks[ask].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments), moments
+}
+
+// asTheServer compares a condition with the server's answer, rows of a key and a truth value, and gives what it is for each of them.
+func asTheServer(t *testing.T, what string, of condition.Condition, images map[string]condition.Image, rows [][][]byte) (list []condition.Truth) {
+	t.Helper()
+	for _, row := range rows {
+		want := map[string]condition.Truth{"": condition.Null, "t": condition.True, "f": condition.False}[string(row[1])]
+		got := of.Holds(images[string(row[0])])
+		if got != want && got != condition.Unsure {
+			t.Fatalf("%s of %v: %d, the server says %d (%s)", what, images[string(row[0])], got, want, of.String())
+		}
+		list = append(list, got)
+	}
+	return list
 }

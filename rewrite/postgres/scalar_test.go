@@ -81,21 +81,12 @@ func TestScalars(t *testing.T) {
 			if at < 0 {
 				t.Fatalf("%s: %s", sc.SQL, p.Unread)
 			}
-			var moments []condition.Value
-			for _, row := range answer[0].Rows {
-				moments = slices.Concat(rewrite.ReadLists(row[len(row)-p.Moments:])...)
-			}
-			of := p.Asks[at].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments)
+			of, _ := atMoments(p, at, answer[0].Rows)
 			if none {
 				of = of.Args[0]
 			}
-			for _, row := range res[0].Rows {
-				want := map[string]condition.Truth{"": condition.Null, "t": condition.True, "f": condition.False}[string(row[1])]
-				got := of.Holds(images[string(row[0])])
-				if got != want && got != condition.Unsure {
-					t.Fatalf("%s of %v in %s: %d, the server says %d (%s)", compares, images[string(row[0])], zone, got, want, of.String())
-				}
-				counts[got]++
+			for _, truth := range asTheServer(t, compares+" in "+zone, of, images, res[0].Rows) {
+				counts[truth]++
 			}
 		}
 	}

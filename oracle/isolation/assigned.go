@@ -205,8 +205,17 @@ func (a *uses) sort() *uses {
 	return a
 }
 
-// usesBy are the columns of all that the writer of v, the last version that it gave a row, did with the row.
+// usesBy are the columns of all that the writer of v, the last version that it gave a row, did with the row. A column that has the value that it had before is named
+// and not assigned.
 func usesBy(c *Checker, v *version) *uses {
+	if v.did != nil {
+		return v.did
+	}
+	return saidBy(c, v)
+}
+
+// saidBy are the columns as the statements of v's writer say.
+func saidBy(c *Checker, v *version) *uses {
 	if v.del || v.writer == nil || v.order == 0 && v.prev == nil {
 		return nil
 	}
@@ -293,7 +302,7 @@ func (m *rowWalk) readOf(c *Checker, r reader, u, v *version) {
 
 // alike reports whether one UPDATE wrote both versions, with other numbers and texts: as nearly always, and it costs little to see.
 func (v *version) alike(u *version) bool {
-	if v.del || u.del || v.wstmt < 0 || u.wstmt < 0 {
+	if v.del || u.del || v.wstmt < 0 || u.wstmt < 0 || v.did != nil || u.did != nil {
 		return false
 	}
 	s, o := &v.writer.stmts[v.wstmt], &u.writer.stmts[u.wstmt]
@@ -373,12 +382,12 @@ func orderedBehind(c *Checker, v *version) {
 // overwritten are the columns that the writers of u and of the later version v both assigned, but for those of which u's image says that they stayed as
 // they were. spares says that there certainly are none.
 func overwritten(c *Checker, u, v *version) (columns []string, spares bool) {
-	a, b := usesBy(c, u), usesBy(c, v)
+	a, b := usesBy(c, u), saidBy(c, v)
 	if a == nil || b == nil {
 		return nil, false
 	}
 	for _, name := range a.assigned {
-		if _, also := slices.BinarySearch(b.assigned, name); also && !slices.Contains(u.same, name) {
+		if _, also := slices.BinarySearch(b.assigned, name); also {
 			columns = append(columns, name)
 		}
 	}

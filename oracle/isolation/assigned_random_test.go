@@ -12,8 +12,8 @@ import (
 	"wirecheck/oracle"
 )
 
-// columnToy makes histories of transactions at READ COMMITTED that read whole rows or one or two columns, and assign one or two columns. It knows all
-// dependencies between their columns. Who writes a row locks it.
+// columnToy makes histories of transactions at READ COMMITTED that read whole rows or one or two columns, and assign one or two columns, some to the value that they
+// have. It knows all dependencies between their columns. Who writes a row locks it.
 type columnToy struct {
 	rng   *rand.Rand
 	rows  [][]columnVersion
@@ -26,6 +26,8 @@ type columnToy struct {
 type columnVersion struct {
 	by      int // number of the transaction
 	columns string
+	kept    string // those of them that have the values that they had
+	values  [len(columnNames)]int
 }
 
 // columnRead is a read of a row's version at a place.
@@ -99,13 +101,36 @@ func (d *columnToy) step() {
 	case what >= 7:
 		for row := range d.rows {
 			if w := t.writes[row]; w != "" {
-				d.lines = append(d.lines, fmt.Sprintf("t%d w r%d %d>%d -- UPDATE t SET %s = 1 WHERE id = %d", t.id, row, t.last[row]-1, t.last[row], strings.Join(strings.Split(w, ""), " = 1, "), row))
+				at := t.last[row]
+				d.lines = append(d.lines, fmt.Sprintf("t%d w r%d %d>%d%s -- UPDATE t SET %s = 1 WHERE id = %d", t.id, row, at-1, at, d.values(row, at), strings.Join(strings.Split(w, ""), " = 1, "), row))
 				d.locks[row] = 0
 			}
 		}
 		d.lines = append(d.lines, fmt.Sprintf("t%d commit", t.id))
 		d.open[s] = nil
 	}
+}
+
+// values gives the columns of a version their values, and says what its images are.
+func (d *columnToy) values(row, at int) string {
+	was, v := &d.rows[row][at-1], &d.rows[row][at]
+	v.values = was.values
+	var before, behind []string
+	for i, column := range strings.Split(columnNames, "") {
+		if strings.Contains(v.columns, column) {
+			if d.rng.IntN(3) == 0 {
+				v.kept += column
+			} else {
+				v.values[i]++
+			}
+		}
+		before, behind = append(before, fmt.Sprint(column, " ", was.values[i])), append(behind, fmt.Sprint(column, " ", v.values[i]))
+	}
+	if d.rng.IntN(3) == 0 { // nobody wanted images
+		v.kept = ""
+		return ""
+	}
+	return fmt.Sprintf(" image %q was %q", strings.Join(behind, " "), strings.Join(before, " "))
 }
 
 // cyclic says whether the columns of committed transactions depend on each other in a cycle.
@@ -129,6 +154,7 @@ func (d *columnToy) cyclic() bool {
 	for row, vs := range d.rows {
 		for _, column := range columnNames {
 			var by []int // places of the versions that assign it
+			kept := func(at int) bool { return strings.ContainsRune(vs[at].kept, column) }
 			for at, v := range vs {
 				if strings.ContainsRune(v.columns, column) && !open[v.by] {
 					by = append(by, at)
@@ -136,9 +162,12 @@ func (d *columnToy) cyclic() bool {
 			}
 			for i := range by {
 				for k := range i {
-					add(vs[by[k]].by, vs[by[i]].by)
+					if !kept(by[k]) || !kept(by[i]) {
+						add(vs[by[k]].by, vs[by[i]].by)
+					}
 				}
 			}
+			by = slices.DeleteFunc(by, kept)
 			for _, t := range d.txns {
 				for _, r := range t.reads {
 					for _, at := range by {

@@ -69,7 +69,7 @@ func (ch *change) outside(i *condition.Interval) bool {
 const fewChanges = 8
 
 // changes gives what t made of each row, by its accesses from number first on.
-func (t *txn) changes(first int) (list []*change) {
+func (t *txn) changes(c *Checker, first int) (list []*change) {
 	var rows map[any]*change // of many, and where rows have no keys: by row, or by version
 	for i := first; i < len(t.accesses); i++ {
 		a := &t.accesses[i]
@@ -124,9 +124,7 @@ func (t *txn) changes(first int) (list []*change) {
 		if ch.stmt < clouded {
 			ch.now, ch.v.image = image{}, image{}
 		}
-		if ch.was.known && ch.now.known {
-			ch.v.same = ch.was.same(ch.now)
-		}
+		ch.kept(c)
 	}
 	return list
 }
@@ -153,6 +151,21 @@ func (m image) same(o image) (list []string) {
 		}
 	}
 	return list
+}
+
+// kept has the version know which of the columns that its writer assigned have the values that they had before.
+func (ch *change) kept(c *Checker) {
+	if ch.prev != nil && ch.prev.writer == ch.t || !ch.was.known || !ch.now.known || ch.was.values == nil || ch.now.values == nil {
+		return // it is part of a change
+	}
+	said := saidBy(c, ch.v)
+	if said == nil {
+		return
+	}
+	same := ch.was.same(ch.now)
+	if changed := slices.DeleteFunc(slices.Clone(said.assigned), func(name string) bool { return slices.Contains(same, name) }); len(changed) < len(said.assigned) {
+		ch.v.did, ch.v.mixed = &uses{changed, said.named, said.timed}, true
+	}
 }
 
 // before is the image of the row that write a replaced; p is the version that it replaced, if that is known.

@@ -36,8 +36,11 @@ func limited(c *Checker, r reader) bool {
 
 // concerned reports whether a read may have read a column that a writer assigned.
 func concerned(c *Checker, r reader, his *uses) bool {
-	if his == nil {
+	switch {
+	case his == nil:
 		return true
+	case len(his.assigned) == 0 && len(his.timed) == 0:
+		return false
 	}
 	s := selectedBy(c, r.t, r.access())
 	if s == nil || s.named == nil {

@@ -39,6 +39,7 @@ func (c *Checker) install(t *txn) {
 		c.levels.Wrote(t.id)
 	}
 	revealed = append(revealed, c.adopt(t)...)
+	changes := t.changes(c, from)
 	for i := from; i < len(t.accesses); i++ {
 		a := &t.accesses[i]
 		if a.node == nil || a.own {
@@ -53,7 +54,7 @@ func (c *Checker) install(t *txn) {
 			c.readEdges(t, int32(i), a.node)
 		}
 	}
-	changes := t.predicates(c, from)
+	t.predicates(c, changes)
 	c.requests.judgeWrites(t, from)
 	judgeChecks(c, t, checks)
 	c.spare.entered(t)

@@ -111,10 +111,8 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	}
 }
 
-// predicates draws the predicate dependencies of t, which has just committed, and gives what it changed. first is the number of its first access
-// that is new.
-func (t *txn) predicates(c *Checker, first int) []*change {
-	changes := t.changes(first)
+// predicates draws the predicate dependencies of t, which has just committed, and of what it changed.
+func (t *txn) predicates(c *Checker, changes []*change) {
 	for _, ch := range changes {
 		tb := ch.v.table
 		for i := len(tb.reads) - 1; i >= 0 && i >= len(tb.reads)-maxCompared; i-- {
@@ -149,7 +147,6 @@ func (t *txn) predicates(c *Checker, first int) []*change {
 		}
 		p.table.reads = append(p.table.reads, p)
 	}
-	return changes
 }
 
 // compareOld looks for rows that the statement must have found and did not, among those that older transactions left. No level is known to be satisfied with

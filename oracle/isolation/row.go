@@ -69,9 +69,9 @@ type version struct {
 	inter  bool // not the last version that its writer gave the row
 	del    bool // the dead version of a deletion
 	thin   bool // nobody wrote it, see garbage
-	mixed  bool // it commutes with one before it, so that its readers read what that one wrote, too
+	mixed  bool // it took over what one before it wrote, so that its readers read that, too
 	image  image
-	same   []string // columns to which its writer gave the values that they had, as far as images tell
+	did    *uses // what its writer did, if images tell that columns that it assigned stayed as they were; nil: what its statements say
 
 	prev, next *version // immediate neighbours, where a write told them
 	readers    []reader

@@ -49,6 +49,7 @@ type Checker struct {
 	onFind   func(oracle.Finding) // called for each finding, in order; may be nil
 	// postgres has an observer for each way to observe: listeners share what is known of the servers' catalogs.
 	postgres map[Observation]*pgwire.Observer
+	early    rewrite.Early
 
 	mu       sync.Mutex // guards what follows: the sink and those who ask for results
 	writer   *history.Writer
@@ -182,6 +183,8 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		l.open[ev.Session] = *ev
 	case history.EventClose:
 		delete(l.open, ev.Session)
+	case history.EventStmt:
+		l.early.Statement()
 	}
 	if l.trace != nil {
 		l.trace.Event(ev)
@@ -335,6 +338,7 @@ func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) 
 			if o.images {
 				r.WantAll()
 			}
+			r.WantEarly(&l.early)
 			l.postgres[o] = pgwire.NewObserver(pgwire.ObserverConfig{
 				Rewriter: r, Recorder: l.recorder, Limits: o.Limits, Silent: !o.Warn,
 			})
@@ -348,7 +352,7 @@ func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) 
 			newTables = mysqlwire.InstrumentAuto
 		}
 		// One for each listener: the catalogs that it keeps are those of one server.
-		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: newTables, Images: o.images}), nil
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: newTables, Images: o.images, Early: &l.early}), nil
 	}
 	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
 }

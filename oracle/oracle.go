@@ -170,6 +170,8 @@ type Finding struct {
 	Level string `json:"level,omitempty"`
 	// Promised says that the product promises to prevent this at the level of every transaction that takes part.
 	Promised bool `json:"promised"`
+	// Rows says that the transactions depend on each other in a cycle by rows alone: by the columns that they read and changed there is none.
+	Rows bool `json:"rows,omitempty"`
 	// PreventedBy is the weakest level of the product that prevents it; empty if none does or the product is unknown.
 	PreventedBy string   `json:"prevented_by,omitempty"`
 	Source      string   `json:"source,omitempty"` // where the promise is written down

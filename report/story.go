@@ -164,6 +164,9 @@ func (t *teller) sentence() string {
 	case anomaly.CircularFlow:
 		return fmt.Sprintf("%s and %s each saw what the other one did", t.who(a), t.who(b))
 	}
+	if f.Rows {
+		return t.everyone() + " changed one another's rows at the same time"
+	}
 	return t.everyone() + " cannot have run one after the other"
 }
 
@@ -220,6 +223,9 @@ func (t *teller) effect() string {
 		return ""
 	}
 	a, b := f.Edges[0].From, f.Edges[0].To
+	if f.Rows {
+		return "By the columns that changed, they could have run one after the other; but this level protects whole rows, and must refuse one of them."
+	}
 	switch f.Name {
 	case anomaly.LostUpdate, anomaly.LostBetween:
 		a, b = t.overwriter()

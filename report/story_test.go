@@ -27,6 +27,36 @@ func findings(t *testing.T, text string, users ...string) []oracle.Finding {
 	return c.Summary()
 }
 
+// TestRows: two that changed different columns of a row could have run one after the other. A level that protects rows lets one of them fail.
+func TestRows(t *testing.T) {
+	const text = `s1 session postgres "15.4"
+s2 session postgres "15.4"
+s1 t1 begin "repeatable read"
+s2 t2 begin "repeatable read"
+t1 r t.7@0 -- SELECT a FROM t WHERE id = 7
+t2 r t.7@0 -- SELECT a FROM t WHERE id = 7
+t1 w t.7 0>1 -- UPDATE t SET a = 1 WHERE id = 7
+t1 commit
+t2 w t.7 1>2 -- UPDATE t SET b = 2 WHERE id = 7
+t2 commit
+`
+	const rows = "By the columns that changed, they could have run one after the other"
+	found := findings(t, text)
+	if len(found) != 1 || !found[0].Rows || found[0].Kind != oracle.KindViolation {
+		t.Fatalf("found %+v", found)
+	}
+	if w := Warning(found[0], Reader{Session: 2, Others: true}); !strings.Contains(w.Message, "session 1 and you changed one another's rows at the same time") && !strings.Contains(w.Message, "you and session 1 changed one another's rows at the same time") || !strings.Contains(w.Detail, rows) {
+		t.Errorf("%s\n%s", w.Message, w.Detail)
+	}
+	found = findings(t, strings.Replace(text, "SET b = 2", "SET a = 2", 1))
+	if len(found) != 1 || found[0].Rows {
+		t.Fatalf("found %+v", found)
+	}
+	if w := Warning(found[0], Reader{Session: 2, Others: true}); strings.Contains(w.Detail, rows) {
+		t.Errorf("%s\n%s", w.Message, w.Detail)
+	}
+}
+
 // TestFoundUnchanged: an UPDATE that found the value there already read nothing and overwrote nothing; the remedies are made of it.
 func TestFoundUnchanged(t *testing.T) {
 	const text = `s1 session mariadb "10.11.6-MariaDB"

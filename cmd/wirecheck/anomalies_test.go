@@ -157,7 +157,7 @@ var interleavings = []interleaving{
 		2 update test set value = 18 where id = 2
 		2 commit
 		1 commit`},
-	{name: "G-single, write predicate", steps: `
+	{name: "G-single, write predicate", conditions: true, let: at([]string{"read skew"}, pgRU, pgRC, myRU, myRC, myRR), steps: `
 		1 begin
 		2 begin
 		1 select * from test where id = 1

@@ -30,6 +30,19 @@ import (
 // they are not known.
 type uses struct{ assigned, named, timed []string }
 
+// without leaves out of the columns that are assigned those that have one value in both images.
+func (a *uses) without(was, now image) *uses {
+	if a == nil || was.values == nil || now.values == nil {
+		return a
+	}
+	same := was.same(now)
+	kept := func(name string) bool { return slices.Contains(same, name) }
+	if !slices.ContainsFunc(a.assigned, kept) {
+		return a
+	}
+	return &uses{slices.DeleteFunc(slices.Clone(a.assigned), kept), a.named, a.timed}
+}
+
 // commutes reports whether writes can change places.
 func (a *uses) commutes(b *uses) bool {
 	return a != nil && b != nil && disjoint(a.assigned, b.named) && disjoint(b.assigned, a.named)
@@ -205,29 +218,36 @@ func (a *uses) sort() *uses {
 	return a
 }
 
-// usesBy are the columns of all that the writer of v, the last version that it gave a row, did with the row. A column that has the value that it had before is named
-// and not assigned.
-func usesBy(c *Checker, v *version) *uses {
+// usesBy are the columns of all that the writer of v, the last version that it gave a row, did with the row. A column that kept its value is named, and not assigned.
+func usesBy(c *Checker, v *version) *uses { return usesOfRow(c, v, (*version).doing) }
+
+// saidBy are the columns as the statements of v's writer say, whether they kept their values or not.
+func saidBy(c *Checker, v *version) *uses { return usesOfRow(c, v, (*version).saying) }
+
+// saying are the columns of the statement that wrote v.
+func (v *version) saying(c *Checker) *uses { return c.texts.of(v.writer, v.wstmt) }
+
+// doing are the columns of the statement that wrote v; those that it assigned and that kept their values are not assigned.
+func (v *version) doing(c *Checker) *uses {
 	if v.did != nil {
 		return v.did
 	}
-	return saidBy(c, v)
+	return v.saying(c)
 }
 
-// saidBy are the columns as the statements of v's writer say.
-func saidBy(c *Checker, v *version) *uses {
+func usesOfRow(c *Checker, v *version, of func(*version, *Checker) *uses) *uses {
 	if v.del || v.writer == nil || v.order == 0 && v.prev == nil {
 		return nil
 	}
 	if p := v.before(); v.wstmt >= 0 && v.writer.stmts[v.wstmt].verb == "insert" && (p == nil || p.del) {
 		return nil // the row was not there
 	}
-	u := c.texts.of(v.writer, v.wstmt)
+	u := of(v, c)
 	for p, i := v.before(), 0; u != nil && p != nil && p.writer == v.writer; p, i = p.before(), i+1 {
 		if p.is != live {
 			continue
 		}
-		more := c.texts.of(p.writer, p.wstmt)
+		more := of(p, c)
 		if more == nil || i >= maxBack || p.writer.stmts[p.wstmt].verb == "insert" {
 			return nil
 		}

@@ -126,9 +126,13 @@ func (d *columnToy) values(row, at int) string {
 		}
 		before, behind = append(before, fmt.Sprint(column, " ", was.values[i])), append(behind, fmt.Sprint(column, " ", v.values[i]))
 	}
-	if d.rng.IntN(3) == 0 { // nobody wanted images
+	switch d.rng.IntN(4) {
+	case 0: // nobody wanted images
 		v.kept = ""
 		return ""
+	case 1: // not of what was replaced
+		v.kept = ""
+		return fmt.Sprintf(" image %q", strings.Join(behind, " "))
 	}
 	return fmt.Sprintf(" image %q was %q", strings.Join(behind, " "), strings.Join(before, " "))
 }

@@ -70,6 +70,7 @@ const fewChanges = 8
 
 // changes gives what t made of each row, by its accesses from number first on.
 func (t *txn) changes(c *Checker, first int) (list []*change) {
+	clouded := t.clouded()
 	var rows map[any]*change // of many, and where rows have no keys: by row, or by version
 	for i := first; i < len(t.accesses); i++ {
 		a := &t.accesses[i]
@@ -109,6 +110,13 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 		if a.op != opDelete {
 			ch.now = read(said.became)
 			v.image = ch.now
+			// It rests on what this write told alone, so that it does not matter when others are told.
+			if a.op == opUpdate && said.were != "" && a.stmt >= clouded {
+				says := c.texts.of(t, a.stmt)
+				if did := says.without(read(said.were), ch.now); did != says {
+					v.did, v.mixed = did, true
+				}
+			}
 		}
 		if rows == nil {
 			continue
@@ -119,12 +127,10 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 			rows[v] = ch
 		}
 	}
-	clouded := t.clouded()
 	for _, ch := range list {
 		if ch.stmt < clouded {
 			ch.now, ch.v.image = image{}, image{}
 		}
-		ch.kept(c)
 	}
 	return list
 }
@@ -151,21 +157,6 @@ func (m image) same(o image) (list []string) {
 		}
 	}
 	return list
-}
-
-// kept has the version know which of the columns that its writer assigned have the values that they had before.
-func (ch *change) kept(c *Checker) {
-	if ch.prev != nil && ch.prev.writer == ch.t || !ch.was.known || !ch.now.known || ch.was.values == nil || ch.now.values == nil {
-		return // it is part of a change
-	}
-	said := saidBy(c, ch.v)
-	if said == nil {
-		return
-	}
-	same := ch.was.same(ch.now)
-	if changed := slices.DeleteFunc(slices.Clone(said.assigned), func(name string) bool { return slices.Contains(same, name) }); len(changed) < len(said.assigned) {
-		ch.v.did, ch.v.mixed = &uses{changed, said.named, said.timed}, true
-	}
 }
 
 // before is the image of the row that write a replaced; p is the version that it replaced, if that is known.

@@ -80,7 +80,7 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 	c.reported[key] = true
 	ts[0].sets = append(ts[0].sets, key)
 	f := draft(c, class, name, ts, edges, to, session)
-	if commutes && !f.Promised {
+	if f.Rows = commutes; commutes && !f.Promised {
 		return // rows are protected, but no serial order of the columns' writes is missing
 	}
 	if c.levels != nil && len(edges) == 1 {

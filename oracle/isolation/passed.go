@@ -65,6 +65,10 @@ func passAccesses(c *Checker, t *txn, e *history.Event) {
 			if a.Op.Writes() {
 				t.wrote = true
 				assigns(c, tb, t, e)
+				if !tb.assigned.commutes && a.Op == history.OpUpdate && a.Was != "" {
+					said := c.texts.uses.of(e.SQL, lex.Of(t.product().Dialect), usesOf)
+					tb.assigned.commutes = said.without(read(a.Was), read(a.Image)) != said
+				}
 			} else if e.Verb == "select" {
 				selects(tb, t, e)
 			}

@@ -71,7 +71,7 @@ type version struct {
 	thin   bool // nobody wrote it, see garbage
 	mixed  bool // it took over what one before it wrote, so that its readers read that, too
 	image  image
-	did    *uses // what its writer did, if images tell that columns that it assigned stayed as they were; nil: what its statements say
+	did    *uses // what its statement did, if images tell that columns that it assigned kept their values; nil: what its text says
 
 	prev, next *version // immediate neighbours, where a write told them
 	readers    []reader

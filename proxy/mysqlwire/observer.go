@@ -20,6 +20,8 @@ type Observer struct {
 	Instrument Instrument
 	// Images asks for images of all rows that are written, whether a predicate reads them or not.
 	Images bool
+	// Early is the time in which images of all rows that are written are asked for in any case; nil: it is over.
+	Early *rewrite.Early
 
 	mu        sync.Mutex
 	rewriters map[dialect.Flavor]*dialect.Rewriter
@@ -52,6 +54,7 @@ func (o *Observer) rewriter(f dialect.Flavor) *dialect.Rewriter {
 	if o.Images {
 		r.WantAll()
 	}
+	r.WantEarly(o.Early)
 	o.rewriters[f] = r
 	return r
 }

@@ -79,7 +79,7 @@ func stored(src *source, a *rewrite.Attribute) string {
 
 // checked adds whether the server checks foreign keys to the image of a new row, if that is wanted.
 func (s *scene) checked(src *source, image string) string {
-	if len(src.rel.References) == 0 || !s.r.wanted.Everything && !slices.Contains(s.r.wanted.Columns(src.rel, src.table()), condition.ForeignKeys) {
+	if len(src.rel.References) == 0 || !s.r.wanted.Everything() && !slices.Contains(s.r.wanted.Columns(src.rel, src.table()), condition.ForeignKeys) {
 		return image
 	}
 	if image != "" {
@@ -316,7 +316,10 @@ func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }
 
 // WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
 // statement.
-func (r *Rewriter) WantAll() { r.wanted.Everything = true }
+func (r *Rewriter) WantAll() { r.wanted.Always = true }
+
+// WantEarly asks for them at first. It is called before the first statement.
+func (r *Rewriter) WantEarly(e *rewrite.Early) { r.wanted.Early = e }
 
 // Generation grows whenever statements planned before should be planned again, as more is wanted.
 func (r *Rewriter) Generation() uint64 { return r.wanted.Generation() }

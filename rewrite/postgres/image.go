@@ -130,7 +130,10 @@ const maxImage = 1024
 
 // WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
 // statement.
-func (r *Rewriter) WantAll() { r.wanted.Everything = true }
+func (r *Rewriter) WantAll() { r.wanted.Always = true }
+
+// WantEarly asks for them at first. It is called before the first statement.
+func (r *Rewriter) WantEarly(e *rewrite.Early) { r.wanted.Early = e }
 
 // Want asks for images of what a predicate read needs from now on.
 func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }

@@ -313,6 +313,32 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
+// TestTablesGone: statements of tables that are not there, or that have other names' columns, and with locks, get a plan as any others do.
+func TestTablesGone(t *testing.T) {
+	cat := testCatalog(t)
+	var names []string
+	for name := range strings.FieldsSeq("account item coded log gone") {
+		names = append(names, name)
+	}
+	for _, flavor := range []Flavor{MariaDB, MySQL, TiDB} {
+		r, s := New(flavor, rewrite.CaptureAuto), Session{Database: "shop", GroupConcat: 1 << 20}
+		for _, forms := range [][]form{selects, updates, inserts, deletes} {
+			for _, form := range forms {
+				texts := []string{form.sql, form.sql + " FOR UPDATE SKIP LOCKED", form.sql + " FOR UPDATE", form.sql + " LOCK IN SHARE MODE"}
+				for _, name := range names {
+					for _, other := range names {
+						for _, sql := range texts {
+							if changed := strings.ReplaceAll(sql, name, other); changed != sql || name == "gone" && other == name {
+								r.script(key{sql: changed, catalog: cat, session: s})
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func FuzzDecodeLog(f *testing.F) {
 	f.Add([]byte("m shop.account 102 1:T1.1.x T7.2.k3f9 id=5,b=x41;d shop.%c3%b6 7 0: T7.3.k3f9;r a.b 1 12:T1.1.a,T2.2.b T1.1.c;"))
 	f.Fuzz(func(t *testing.T, value []byte) {

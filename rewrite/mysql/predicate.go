@@ -98,7 +98,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
 		return "FOR SHARE may lock nothing"
-	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
+	case list[0].rel != nil && (lock == ast.SelectLockForUpdateSkipLocked || lock == ast.SelectLockForShareSkipLocked):
 		// It may leave out any row (MySQL manual, 17.7.2.4: an inconsistent view, for tables that are queues), so nothing follows of those that it leaves out.
 		s.plan.Asks = append(s.plan.Asks, rewrite.Ask{Table: list[0].table(), Where: condition.Never, Current: true})
 		return ""

@@ -63,6 +63,24 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
+// TestTablesGone: statements of tables that are not there, or that have other names' columns, and with locks, get a plan as any others do.
+func TestTablesGone(t *testing.T) {
+	c, r := offline(t), postgres.New(rewrite.CaptureAuto)
+	names := []string{"account", "orders", "gone"}
+	for _, form := range forms {
+		texts := []string{form.sql, form.sql + " FOR UPDATE SKIP LOCKED", form.sql + " FOR KEY SHARE"}
+		for _, name := range names {
+			for _, other := range names {
+				for _, sql := range texts {
+					if changed := strings.ReplaceAll(sql, name, other); changed != sql || name == "gone" && other == name {
+						r.Script(changed, c, postgres.Session{})
+					}
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkScript(b *testing.B) {
 	c := offline(b)
 	for _, s := range []struct{ name, sql string }{

@@ -2,11 +2,13 @@ package live_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"wirecheck/internal/testserver"
 	"wirecheck/live"
+	"wirecheck/oracle"
 )
 
 // written are forms of INSERT, UPDATE and DELETE that ask something besides, and what goes wrong with them at READ COMMITTED. A line without a mark is
@@ -270,6 +272,25 @@ func firstStatements(t *testing.T, open func() *stand, from string) {
 			}
 		}
 	}
+}
+
+// TestNamesOfColumns: a finding names columns as the table does, whatever case they are in.
+func TestNamesOfColumns(t *testing.T) {
+	const stock = `CREATE TABLE stock (id INT PRIMARY KEY, "onHand" INT)`
+	columns := func(s *stand, quote string) {
+		s.before = []string{"DELETE FROM stock", "INSERT INTO stock VALUES (1, 5)"}
+		_, r := s.play("READ COMMITTED", "1 SELECT * FROM stock WHERE id = 1", "2 SELECT * FROM stock WHERE id = 1",
+			"1 UPDATE stock SET "+quote+"onHand"+quote+" = 4 WHERE id = 1", "1 COMMIT", "2 UPDATE stock SET "+quote+"onHand"+quote+" = 3 WHERE id = 1", "2 COMMIT")
+		if len(r.Findings) != 1 || len(r.Findings[0].Edges) == 0 {
+			t.Fatalf("found %+v", r.Findings)
+		}
+		read := r.Findings[0].Edges[0].FromValues
+		if !slices.Contains(read, oracle.Value{Column: "onHand", Text: "5"}) {
+			t.Errorf("read %+v", read)
+		}
+	}
+	columns(newStand(t, 2, stock), `"`)
+	columns(openStand(t, testserver.Family(t).Database(t), true, 2, strings.ReplaceAll(stock, `"`, "`")), "`")
 }
 
 // TestFirstWrites: two transactions insert a row each and then count them, or change one, as the first statements that the proxy sees of the table. What they wrote is known,

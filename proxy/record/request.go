@@ -53,8 +53,9 @@ type Cell struct {
 	Table, Column string // empty: it is not a column of a table
 	Text          string
 	Null          bool
-	Unread        bool // it is in a form that wirecheck does not read
-	asked         bool // see value
+	Unread        bool   // it is in a form that wirecheck does not read
+	asked         bool   // see value
+	name          string // of the column, for people; Column is in lower case then
 }
 
 // origin is what is known of the request that a statement belongs to.
@@ -181,9 +182,9 @@ func (r *Running) Cells(cells []Cell) {
 	others := 0
 	for i := range cells {
 		c := &cells[i]
-		c.Column = strings.ToLower(c.Column)
+		c.Column, c.name = strings.ToLower(c.Column), c.Column
 		if of, ok := r.ticket.plan.Views[c.Table][c.Column]; ok {
-			c.Table, c.Column = of.Table, strings.ToLower(of.Name)
+			c.Table, c.Column, c.name = of.Table, strings.ToLower(of.Name), of.Name
 		}
 		c.Unread = c.Unread || len(c.Text) > maxText
 		if c.Table == "" || rows[c.Table] == 0 && !c.Null { // a view's

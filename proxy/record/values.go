@@ -38,7 +38,7 @@ func valuesImage(table string, cells []Cell) string {
 			}) {
 			continue
 		}
-		b = condition.AppendColumn(b, c.Column, &c.Text)
+		b = condition.AppendColumn(b, c.name, &c.Text)
 	}
 	return string(b)
 }

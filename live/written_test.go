@@ -293,6 +293,43 @@ func TestNamesOfColumns(t *testing.T) {
 	columns(openStand(t, testserver.Family(t).Database(t), true, 2, strings.ReplaceAll(stock, `"`, "`")), "`")
 }
 
+// TestBytes: VARBINARY, as MediaWiki's columns are, and the BINARY(16) of a UUID are compared by their bytes.
+func TestBytes(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE booking (id INT PRIMARY KEY, room VARBINARY(20), uid BINARY(4), KEY (room), KEY (uid))")
+	s.before = []string{"DELETE FROM booking", "INSERT INTO booking VALUES (7, 'z', x'00000001')"}
+	for _, tt := range []struct{ column, mine, other, want string }{
+		{"room", "'ann'", "'ann'", "G2 write skew"},
+		{"room", "'ann'", "'Ann'", ""},
+		{"room", "'ann'", "'ann '", ""},
+		{"room", "x'ff00'", "0xff00", "G2 write skew"},
+		{"uid", "x'c3ff0001'", "X'C3FF0001'", "G2 write skew"},
+		{"uid", "x'c3ff0001'", "x'c3fe0001'", ""},
+		{"uid", "0x41424344", "'ABCD'", "G2 write skew"},
+		{"uid", "'A'", "x'41000000'", ""}, // which is what the row of 'A' has, and the first condition is of another value
+	} {
+		row := map[string]string{"room": "(%d, %s, NULL)", "uid": "(%d, NULL, %s)"}[tt.column]
+		found, r := s.play("READ COMMITTED", "1 SELECT id FROM booking WHERE "+tt.column+" = "+tt.mine, "2 SELECT count(*) FROM booking WHERE "+tt.column+" = "+tt.other,
+			"1 INSERT INTO booking VALUES "+fmt.Sprintf(row, 1, tt.mine), "2 INSERT INTO booking VALUES "+fmt.Sprintf(row, 2, tt.other), "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != tt.want || r.Coverage.Blind > 0 || len(r.Coverage.Unread) > 0 {
+			t.Errorf("%+v: found %q; %s", tt, got, r.Coverage)
+		}
+	}
+}
+
+// TestUUID: MariaDB's type is compared by its value, however a text writes it.
+func TestUUID(t *testing.T) {
+	s := openStand(t, testserver.MariaDB(t).Database(t), true, 2, "CREATE TABLE line (id INT PRIMARY KEY, cart UUID, KEY (cart))")
+	s.before = []string{"DELETE FROM line", "INSERT INTO line VALUES (7, NULL)"}
+	const cart = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	for other, want := range map[string]string{cart: "G2 write skew", strings.ToUpper(cart): "G2 write skew", "0" + cart[1:]: ""} {
+		found, r := s.play("READ COMMITTED", "1 SELECT id FROM line WHERE cart = '"+cart+"'", "2 SELECT count(*) FROM line WHERE cart = '"+other+"'",
+			"1 INSERT INTO line VALUES (1, '"+cart+"')", "2 INSERT INTO line VALUES (2, '"+other+"')", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != want || r.Coverage.Blind > 0 || len(r.Coverage.Unread) > 0 {
+			t.Errorf("%s: found %q, want %q; %s", other, got, want, r.Coverage)
+		}
+	}
+}
+
 // TestFirstWrites: two transactions insert a row each and then count them, or change one, as the first statements that the proxy sees of the table. What they wrote is known,
 // although nothing had read the table by a condition before.
 func TestFirstWrites(t *testing.T) {

@@ -146,6 +146,10 @@ func (r *Relation) fits(c *condition.Condition, v condition.Value) bool {
 		digits, _, _ := strings.Cut(rest, ")")
 		size, err := strconv.Atoi(digits)
 		return err == nil && utf8.RuneCountInString(*v) <= size
+	case name == "binary" || name == "varbinary":
+		digits, _, _ := strings.Cut(rest, ")")
+		size, err := strconv.Atoi(digits)
+		return err == nil && (len(*v) == size || len(*v) < size && name == "varbinary")
 	}
-	return strings.HasSuffix(name, "text")
+	return strings.HasSuffix(name, "text") || strings.HasSuffix(name, "blob")
 }

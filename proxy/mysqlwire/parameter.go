@@ -48,6 +48,8 @@ func means(typ byte, text string, kind condition.Kind) bool {
 		return kind == condition.Date
 	case mysql.MYSQL_TYPE_DATETIME, mysql.MYSQL_TYPE_TIMESTAMP:
 		return kind == condition.Timestamp
+	case mysql.MYSQL_TYPE_TINY_BLOB, mysql.MYSQL_TYPE_BLOB, mysql.MYSQL_TYPE_MEDIUM_BLOB, mysql.MYSQL_TYPE_LONG_BLOB:
+		return kind == condition.Bytes && len(text) <= maxParameter
 	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR:
 		return (kind != condition.Number || condition.Whole(text)) && len(text) <= maxParameter // as PHP sends all that it is given
 	}

@@ -23,6 +23,10 @@ var conditionValues = []struct {
 	{"tl", "VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci", oddTexts},
 	{"tc", "CHAR(20) COLLATE utf8mb4_unicode_ci", oddTexts},
 	{"ts", "VARCHAR(20) COLLATE @@", oddTexts},
+	{"vb", "VARBINARY(20)", oddBytes},
+	{"bn", "BINARY(4)", oddBytes},
+	{"bl", "BLOB", oddBytes},
+	{"uu", "@uuid", []string{"'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", "'6BA7B811-9DAD-11D1-80B4-00C04FD430C8'", "'f47ac10b-58cc-4372-a567-0e02b2c3d479'", "'00000000-0000-0000-0000-000000000000'", "'6ba7b8109dad11d180b400c04fd430c8'", "'x'", "NULL"}},
 	{"e", "ENUM('2', '1', 'b', 'a')", []string{"'1'", "'2'", "'a'", "'b'", "'A'", "NULL"}},
 	{"b", "BIGINT UNSIGNED", []string{"0", "18446744073709551615", "9223372036854775808", "7", "NULL"}},
 	{"d", "DATE", []string{"'2026-01-01'", "'2026-01-2'", "'2024-02-29'", "'2026-12-31'", "NULL"}},
@@ -31,6 +35,9 @@ var conditionValues = []struct {
 
 // oddTexts are texts that collations may take for equal, or order in ways of their own.
 var oddTexts = []string{"''", "' '", "'ann'", "'Ann'", "'ANN'", "'ann '", "' ann'", "'ann1'", "'ann-1'", "'an_n'", "'a%n'", "'a\\\\n'", "'ß'", "'ss'", "'än'", "'an'", "'i'", "'I'", "'ı'", "'a\tb'", "'9'", "'10'", "'Z'", "'_'", "'a.b'", "NULL"}
+
+// oddBytes are texts, and bytes that are none.
+var oddBytes = []string{"''", "' '", "'ann'", "'Ann'", "'ann '", "'ann\\0'", "'ß'", "'an'", "'an%'", "'_'", "'9'", "'a\tb'", "x'ff'", "x'616eff'", "NULL"}
 
 // conditionMaker makes conditions on these columns.
 type conditionMaker struct{ *rand.Rand }
@@ -48,7 +55,14 @@ func (c conditionMaker) of(name string) string {
 
 func (c conditionMaker) leaf() string {
 	op := c.pick("=", "<>", "<", "<=", ">", ">=")
-	switch c.IntN(19) {
+	switch c.IntN(22) {
+	case 21:
+		return "uu " + c.pick(op, op, "<=>", "LIKE") + " " + c.pick(c.of("uu"), c.of("uu"), "'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", "0", "'6ba7%'", "t")
+	case 19:
+		return c.pick("vb", "bn", "bl") + " " + op + " " + c.pick("", "", "", "_binary", "N") + c.pick(oddBytes...)
+	case 20:
+		b := c.pick("vb", "bn", "bl")
+		return c.pick(b+" LIKE ", b+" NOT LIKE ") + c.pick("'an%'", "'Ann'", "'%n'", "'a_n'", "'ann_'", "''", "'_'", "'a%'", "'ann'") + c.pick("", "", " ESCAPE '!'")
 	case 14, 15:
 		return c.computed(op)
 	case 16:
@@ -98,7 +112,7 @@ func (c conditionMaker) text() string {
 	if c.IntN(3) == 0 {
 		return c.pick("TRIM(", "LTRIM(", "RTRIM(", "LOWER(", "UPPER(") + c.text() + ")"
 	}
-	return c.pick("t", "tb", "tl", "tc", "ts", "LOWER(tb)", "LEFT(t, 2)", "LEFT(tb, -1)", "RIGHT(t, 1)", "SUBSTR(t, 2)", "SUBSTRING(tl FROM 1 FOR 2)", "MID(t, 2, 1)", "SUBSTR(t, 0)", "CONCAT(t, 'n')", "CONCAT('a', ts, 'x')", "CONCAT(t, NULL)", "CONCAT(t, t)", "CONCAT(t, 7)", "LEFT(e, 1)",
+	return c.pick("t", "tb", "tl", "tc", "ts", "vb", "bl", "LOWER(tb)", "LEFT(t, 2)", "LEFT(tb, -1)", "RIGHT(t, 1)", "SUBSTR(t, 2)", "SUBSTRING(tl FROM 1 FOR 2)", "MID(t, 2, 1)", "SUBSTR(t, 0)", "CONCAT(t, 'n')", "CONCAT('a', ts, 'x')", "CONCAT(t, NULL)", "CONCAT(t, t)", "CONCAT(t, 7)", "LEFT(e, 1)",
 		"DATE_FORMAT(l, '%Y-%m')", "DATE_FORMAT(d, '%Y-%m-%d')", "DATE_FORMAT(l, '%H:%i')", "DATE_FORMAT(l, '%M')", "DATE_FORMAT(l, '')", "DATE_FORMAT(l, '%%Y')")
 }
 
@@ -140,7 +154,8 @@ func TestConditions(t *testing.T) {
 	if flavor() == MySQL {
 		sensitive = "utf8mb4_0900_as_cs"
 	}
-	p.wired.exec(t, "CREATE TABLE c (id INT PRIMARY KEY, "+strings.ReplaceAll(strings.Join(columns, ", "), "@@", sensitive)+") CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+	uuid := map[bool]string{true: "UUID", false: "CHAR(36) COLLATE utf8mb4_bin"}[flavor() == MariaDB]
+	p.wired.exec(t, "CREATE TABLE c (id INT PRIMARY KEY, "+strings.NewReplacer("@@", sensitive, "@uuid", uuid).Replace(strings.Join(columns, ", "))+") CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 	p.load(t)
 	for _, sql := range AddColumns(flavor(), p.relation("c")) {
 		p.wired.exec(t, sql)
@@ -150,7 +165,7 @@ func TestConditions(t *testing.T) {
 	for _, v := range conditionValues {
 		names, texts = append(names, v.name), append(texts, "IFNULL(REPLACE("+v.name+", ' 0', 'T0'), 'NULL')")
 		if v.name != "l" {
-			texts[len(texts)-1] = "IFNULL(" + v.name + ", 'NULL')"
+			texts[len(texts)-1] = "IFNULL(CONCAT(" + v.name + "), 'NULL')"
 		}
 	}
 	const many = 40

@@ -58,7 +58,7 @@ func (a *asker) key(given map[string]ast.ExprNode) (c condition.Condition) {
 			return condition.Condition{}
 		}
 		v := a.value(value, kindOf(at))
-		if fits := integer(at) || kindOf(at) == condition.Folded && strings.HasSuffix(typeName(at.Type), "char"); v == nil || !fits {
+		if fits := integer(at) || kindOf(at) == condition.Folded && strings.HasSuffix(typeName(at.Type), "char") || typeName(at.Type) == "varbinary"; v == nil || !fits {
 			return condition.Condition{}
 		}
 		c.Args = append(c.Args, condition.Open("=", kindOf(at), at.Name, v))

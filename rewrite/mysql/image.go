@@ -19,7 +19,7 @@ import (
 //
 //	room=1,guest=x616e6e,hour=2026-11-22T09:00:00
 //
-// Texts are an x and the hex form of their UTF-8; N is NULL, and ! what is not known. The value of an AUTO_INCREMENT column of a new
+// Texts are an x and the hex form of their UTF-8, and bytes that of themselves; N is NULL, and ! what is not known. The value of an AUTO_INCREMENT column of a new
 // row is not known before the server has answered.
 //
 // An INSERT logs its rows, too, where their images are wanted. The servers evaluate the values of a row in their order, and a value may
@@ -69,10 +69,14 @@ func (s *scene) imageOf(src *source, value func(*rewrite.Attribute) string) stri
 func stored(src *source, a *rewrite.Attribute) string {
 	ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
 	switch kindOf(a) {
-	case condition.Folded, condition.Text:
+	case condition.Folded:
 		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',%s),'N')", ref, maxImage, inHex(ref))
+	case condition.Bytes:
+		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',CONCAT('x',HEX(%[1]s))),'N')", ref, maxImage)
 	case condition.Timestamp:
 		return "IFNULL(REPLACE(" + ref + ",' ','T'),'N')"
+	case condition.UUID:
+		return "IFNULL(CONCAT(" + ref + "),'N')" // N is no UUID
 	}
 	return "IFNULL(" + ref + ",'N')"
 }
@@ -267,7 +271,7 @@ func literalFor(e ast.ExprNode, a *rewrite.Attribute) (string, bool) {
 			return "", false
 		}
 		switch name {
-		case "varchar":
+		case "varchar", "varbinary":
 			return text, len(x) <= most
 		case "char":
 			return text, len(x) <= most && !strings.HasSuffix(x, " ")

@@ -27,7 +27,7 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 			break
 		}
 		a := src.column(c.Name.Name.O)
-		if a == nil || typeName(a.Type) == "enum" || !kindOf(a).Orders() {
+		if a == nil || typeName(a.Type) == "enum" || typeName(a.Type) == "uuid" || !kindOf(a).Orders() {
 			break
 		}
 		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a), First: !item.Desc && !a.Required}
@@ -42,9 +42,12 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 		if as != nil {
 			ref = as[o.Name]
 		}
-		if o.Kind == condition.Folded {
+		switch o.Kind {
+		case condition.Folded:
 			told = append(told, "CAST(LEFT(CONVERT("+ref+" USING utf8mb4),"+leastLonger+") AS BINARY)")
-		} else {
+		case condition.Bytes:
+			told = append(told, "LEFT("+ref+","+leastLonger+")")
+		default:
 			told = append(told, "CONCAT("+ref+")")
 		}
 	}

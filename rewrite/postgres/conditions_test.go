@@ -89,7 +89,7 @@ func (c conditionMaker) leaf() string {
 		return c.pick("t", "coalesce(t, 'ann')", "lower(t)", "upper(t)") + c.pick(" = ", " <> ") + c.of("t")
 	case 5:
 		pattern := c.pick("'an%'", "'ANN'", "'%n'", "'a_n'", "''", "NULL", "'%N%'", "'_%n'", "'a\\%n'", "'% '", "'%n%n'")
-		return c.pick("t", "y", "lower(t)", "upper(y)", "upper(t)::text") + " " + c.pick("LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE") + " " + c.pick(pattern, "lower("+pattern+")", "upper("+pattern+")")
+		return c.pick("t", "y", "lower(t)", "upper(y)", "upper(t)::text") + " " + c.pick("LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE") + " " + c.pick(pattern, "lower("+pattern+")", "upper("+pattern+")", pattern+c.pick(" ESCAPE '!'", " ESCAPE '`'", " ESCAPE 'n'", " ESCAPE '%'", " ESCAPE ''", " ESCAPE E'\\\\'", " ESCAPE NULL"))
 	case 6:
 		return c.pick("d", "e") + " " + c.comparison() + " " + c.of("d")
 	case 7:

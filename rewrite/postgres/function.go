@@ -272,6 +272,14 @@ func caseOf(x *scene, n *pg.Node) (fn string, arg *pg.Node) {
 	return fn, f.Args[0]
 }
 
+// patternOf is what stands behind LIKE: the pattern, and the character of ESCAPE if there is one.
+func patternOf(n *pg.Node) []*pg.Node {
+	if f := n.GetFuncCall(); f != nil && len(f.Funcname) == 2 && f.Funcname[0].GetString_().GetSval() == "pg_catalog" && pgsyntax.LastName(f.Funcname) == "like_escape" && len(f.Args) == 2 {
+		return f.Args
+	}
+	return []*pg.Node{n}
+}
+
 // cased makes a condition of LOWER(column) = value, or UPPER, or LIKE, where the value may stand in the same function.
 func (a *asker) cased(e *pg.A_Expr, left, right *pg.Node) (c condition.Condition, ok bool) {
 	op := pgsyntax.LastName(e.Name)

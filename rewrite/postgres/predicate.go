@@ -466,7 +466,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		}
 		return c
 	case (e.Kind == pg.A_Expr_Kind_AEXPR_ILIKE || e.Kind == pg.A_Expr_Kind_AEXPR_LIKE) && kind == condition.Text && of.typ != "enum":
-		c := open(map[bool]string{true: "ilike", false: "like"}[strings.HasSuffix(op, "*")], right)
+		c := open(map[bool]string{true: "ilike", false: "like"}[strings.HasSuffix(op, "*")], patternOf(right)...)
 		if strings.HasPrefix(op, "!") {
 			return condition.Not(c)
 		}

@@ -131,7 +131,7 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		return Unknown("operator %s of ranges", op)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
-	case slices.Contains(matching, op) && kind != Text && kind != Folded:
+	case slices.Contains(matching, op) && kind != Text && kind != Folded && !(kind == Bytes && (op == "like" || op == "prefix")):
 		return Unknown("%s has no letters of certain case", column)
 	case !slices.Contains(equating, op) && !kind.Orders():
 		return Unknown("the order of %s depends on its collation", column)

@@ -24,6 +24,7 @@ const (
 	Universal Kind = "universal" // the same, where a value without an offset is in UTC, as in a session whose time zone that is
 	Text      Kind = "text"      // equal if the bytes are equal, and only then
 	Folded    Kind = "folded"    // text of a collation that may take letters for equal that differ in case or accents, and ignore blanks at the end
+	Bytes     Kind = "bytes"     // equal if the bytes are, and in their order
 	Other     Kind = "other"
 )
 
@@ -107,7 +108,7 @@ func (k Kind) canonical(s string) (string, bool) {
 			s += "Z"
 		}
 		return instant(s)
-	case Text, Folded:
+	case Text, Folded, Bytes:
 		return s, true
 	}
 	return "", false

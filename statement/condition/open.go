@@ -67,7 +67,9 @@ func (c Condition) bind(values func(n int) (v Value, ok bool)) Condition {
 // compared is Compare with the values that have become known.
 func (c Condition) compared(values []Value) Condition {
 	switch op := c.Reason; {
-	case strings.HasSuffix(op, "like") && len(values) > 1 && values[0] != nil && strings.Contains(strings.ToLower(*values[0]), strings.ToLower(*values[1])):
+	case strings.HasSuffix(op, "like") && slices.Contains(values, nil):
+		return Compare("=", c.Kind, c.Column, nil)
+	case strings.HasSuffix(op, "like") && len(values) > 1 && strings.Contains(strings.ToLower(*values[0]), strings.ToLower(*values[1])):
 		return Unknown("the pattern of LIKE has escapes")
 	case op == "like", op == "ilike":
 		return Like(op, c.Kind, c.Column, values[0])

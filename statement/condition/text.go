@@ -42,7 +42,7 @@ func (k Kind) like(op, s, pattern string) Truth {
 	switch {
 	case fits(s, pattern):
 		return True
-	case k == Text && op == "like", !fits(lower, small):
+	case (k == Text || k == Bytes) && op == "like", !fits(lower, small):
 		return False
 	case k == Folded && op == "like", strings.Contains(small, "i"):
 		return Unsure

@@ -1,6 +1,7 @@
 package mysqlsyntax
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,6 +33,19 @@ var installDriver = sync.OnceFunc(func() {
 
 // Written is a literal as it stands in the text: a decimal number, x'4D', 0b1.
 type Written string
+
+// Bytes are those that a hexadecimal literal is (MySQL manual, 11.1.4); ok is false of others.
+func (w Written) Bytes() (raw string, ok bool) {
+	digits, ok := strings.CutPrefix(string(w), "0x")
+	if !ok && len(w) > 2 && strings.EqualFold(string(w[:2]), "x'") {
+		digits, ok = strings.TrimSuffix(string(w[2:]), "'"), true
+	}
+	if len(digits)%2 > 0 { // 0xabc is 0x0abc
+		digits = "0" + digits
+	}
+	b, err := hex.DecodeString(digits)
+	return string(b), ok && err == nil
+}
 
 // Value is a literal.
 type Value struct {

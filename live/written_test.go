@@ -316,6 +316,18 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// TestFoundRows: what counts rows for pages, as WordPress asks it, reads no table.
+func TestFoundRows(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 1, "CREATE TABLE post (id INT PRIMARY KEY, state INT)")
+	s.before = []string{"DELETE FROM post", "INSERT INTO post VALUES (1, 1), (2, 1)"}
+	for asked, opaque := range map[string]int{"SELECT FOUND_ROWS()": 0, "SELECT found_rows(), ROW_COUNT()": 0, "SELECT not_there()": 1} {
+		_, r := s.play("READ COMMITTED", "1 SELECT SQL_CALC_FOUND_ROWS id FROM post WHERE state = 1 LIMIT 1", "1 "+asked, "1 COMMIT")
+		if r.Coverage.Opaque > opaque || r.Coverage.Exact == 0 {
+			t.Errorf("%s: %s", asked, r.Coverage)
+		}
+	}
+}
+
 // TestUUID: MariaDB's type is compared by its value, however a text writes it.
 func TestUUID(t *testing.T) {
 	s := openStand(t, testserver.MariaDB(t).Database(t), true, 2, "CREATE TABLE line (id INT PRIMARY KEY, cart UUID, KEY (cart))")

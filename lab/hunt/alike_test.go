@@ -141,6 +141,35 @@ func TestSameQuery(t *testing.T) {
 	}
 }
 
+// TestSameError: an error on one side only is one bug, whatever the values, the names and the table.
+func TestSameError(t *testing.T) {
+	refused := func(class oracle.Class, name, observed string) *oracle.Finding {
+		return &oracle.Finding{Oracle: "radar", Class: class, Name: name, Difference: &oracle.Difference{Observed: oracle.Side{Text: observed}}}
+	}
+	const overflow = "error 1690: constant 18446744073709551615 overflows bigint"
+	b := &Bug{Finding: refused(oracle.Radar, oracle.NameError, overflow), Hallmarks: []string{"in", "setup primary key"}}
+	for _, tt := range []struct {
+		text string
+		f    *oracle.Finding
+		want bool
+	}{
+		{"another constant", refused(oracle.Radar, oracle.NameError, "error 1690: constant -1.5 overflows bigint"), true},
+		{"another type", refused(oracle.Radar, oracle.NameError, "error 1690: constant 7 overflows int"), false},
+		{"another number", refused(oracle.Radar, oracle.NameError, "error 1264: constant 7 overflows bigint"), false},
+		{"another oracle's", refused(oracle.TLP, oracle.NameError, overflow), false},
+		{"no error", refused(oracle.Radar, oracle.NameResult, ""), false},
+	} {
+		if got := b.same(tt.f, []string{"setup index"}); got != tt.want {
+			t.Errorf("%s: the same %v", tt.text, got)
+		}
+	}
+	both := refused(oracle.Radar, oracle.NameError, overflow)
+	both.Difference.Expected.Text = "error 1105: index out of range"
+	if b.same(both, []string{"setup index"}) {
+		t.Error("two different errors are the one")
+	}
+}
+
 // TestOnly: what is not kept is gone from the sessions and from the order, and the case itself stays as it was.
 func TestOnly(t *testing.T) {
 	spec, err := scenario.Parse("x", []byte("session s\nstep a { SELECT 1 }\nstep b { SELECT 2 }\nsession q\nstep c { SELECT 3 }\npermutation a c b"))

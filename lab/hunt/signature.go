@@ -155,10 +155,13 @@ func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
 // its values is none, except for radar, which is about that, nor is a view between the query and its table. A primary key is NOT NULL. Where a function or a JSON
 // value is wrong in a condition, joins say in which rows it shows. The oracles of
-// conditions see one bug each in its own way.
+// conditions see one bug each in its own way. An error is that of another finding if the server says the same, but for values and names.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
 		return false
+	}
+	if text := refusal(f); text != "" && text == refusal(b.Finding) {
+		return true
 	}
 	matter := func(list []string) []string {
 		list = slices.DeleteFunc(slices.Clone(list), func(mark string) bool { return f.Class != oracle.Radar && fillers[mark] })
@@ -179,6 +182,26 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	}
 	return slices.Equal(matter(b.Hallmarks), matter(marks))
 }
+
+// refusal is the error that one side of a finding has, without values and names; empty: there is none, or both have one.
+func refusal(f *oracle.Finding) string {
+	if f.Name != oracle.NameError || f.Difference == nil {
+		return ""
+	}
+	var errors []string
+	for _, side := range []oracle.Side{f.Difference.Expected, f.Difference.Observed} {
+		if number, message, is := strings.Cut(side.Text, ": "); is && strings.HasPrefix(number, "error ") {
+			errors = append(errors, number+": "+said.ReplaceAllString(message, "?"))
+		}
+	}
+	if len(errors) != 1 {
+		return ""
+	}
+	return errors[0]
+}
+
+// said are the values and names in the message of an error.
+var said = regexp.MustCompile(`'[^']*'|"[^"]*"|` + "`[^`]*`" + `|[-0-9.]*[0-9]`)
 
 // conditions are the classes of what is found in the condition of a single query.
 var conditions = map[oracle.Class]bool{oracle.TLP: true, oracle.NoREC: true, oracle.DQE: true}

@@ -15,19 +15,46 @@ import (
 // the client wants. It has no tables but those that all may read, so it fails for nobody; names are qualified since the
 // search path may have others. current_schemas makes the schema of temporary tables if the path begins with it, which a
 // later PREPARE TRANSACTION would notice: then the path stays unknown.
-const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('default_transaction_isolation'), ` +
+//
+// A new session knows nothing of the server's catalogs, so each table, function and type that is named here costs its process time: subqueries doubled it.
+var settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('default_transaction_isolation'), ` +
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 AND pg_catalog.lower(pg_catalog.current_setting('search_path')) LIKE '%pg_temp%' THEN 'null' ` +
 	`ELSE pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text END, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
-	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 THEN '[]' ELSE (SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text ` +
-	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END, ` +
-	`(SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'wirecheck'), ` +
-	// What definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_operator, pg_rewrite, pg_trigger
-	// and pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
-	`(SELECT pg_catalog.sum(pg_catalog.pg_stat_get_tuples_inserted(c) + pg_catalog.pg_stat_get_tuples_updated(c) + pg_catalog.pg_stat_get_tuples_deleted(c)) ` +
-	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2617,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text, ` +
-	// PostgreSQL 14 and later have it. Its text is "2min", or "0".
-	`1000 * EXTRACT(epoch FROM coalesce(pg_catalog.current_setting('client_connection_check_interval', true), '0')::pg_catalog.interval), ` +
-	`pg_catalog.current_setting('session_replication_role')`
+	`pg_catalog.pg_my_temp_schema(), pg_catalog.to_regnamespace('wirecheck'), pg_catalog.concat_ws(' '` + definitions() + `), ` +
+	`pg_catalog.current_setting('client_connection_check_interval', true), pg_catalog.current_setting('session_replication_role')`
+
+// definitions are what definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_operator, pg_rewrite, pg_trigger
+// and pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
+func definitions() (calls string) {
+	for _, table := range []int{1247, 1249, 1255, 1259, 2606, 2610, 2611, 2617, 2618, 2620, 3256} {
+		for _, how := range []string{"inserted", "updated", "deleted"} {
+			calls += fmt.Sprintf(", pg_catalog.pg_stat_get_tuples_%s(%d)", how, table)
+		}
+	}
+	return calls
+}
+
+// tempQuery asks for the session's temporary tables.
+const tempQuery = `SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()`
+
+// askSettings asks for the settings, and for the temporary tables if there may be any: their names are one more cell.
+func askSettings(ask func(sql string) (*own, error)) (q *own, err error) {
+	q, err = ask(settingsQuery)
+	if err != nil || q.err != nil || len(q.rows) != 1 || len(q.rows[0]) != settingsCells || string(q.rows[0][5]) == "0" {
+		return q, err
+	}
+	temp, err := ask(tempQuery)
+	if err != nil {
+		return q, err
+	}
+	if q.err = temp.err; q.err == nil && len(temp.rows) == 1 && len(temp.rows[0]) == 1 {
+		q.rows[0] = append(q.rows[0], temp.rows[0][0])
+	}
+	return q, nil
+}
+
+// settingsCells are how many cells the answer to settingsQuery has.
+const settingsCells = 10
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
@@ -177,7 +204,7 @@ func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog)
 	}}
 	if catalog == nil {
 		questions = slices.Insert(questions, 0, func() (q *own, err error) {
-			settings, err = c.question(settingsQuery)
+			settings, err = askSettings(c.question)
 			return settings, err
 		})
 	}
@@ -286,7 +313,7 @@ const wholeCatalog = 500
 func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	v, observer := c.environment, c.session.observer
 	changes, now := v.database.changes.Last(), v.database.changes.Now()
-	settings, err := ask(settingsQuery)
+	settings, err := askSettings(ask)
 	if err != nil {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
@@ -349,12 +376,21 @@ func read(p *pipeline, ask func(sql string) (*own, error), names []rewrite.Name,
 	return read, whole, why, nil
 }
 
+// interval reads a setting that is a time: "2min", or "0" (manual, 20.1.1); 0 if it makes no sense. Servers before PostgreSQL 14 do not have it.
+func interval(text string) time.Duration {
+	unit := strings.TrimLeft(text, "0123456789")
+	n, err := strconv.Atoi(text[:len(text)-len(unit)])
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * map[string]time.Duration{"": time.Millisecond, "ms": time.Millisecond, "s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[unit]
+}
+
 // adopt takes over the answer to settingsQuery and gives who reads the catalog and what the server counts of definitions, or says why it cannot.
 func (c *clientHalf) adopt(q *own) (reader readerKey, count, why string) {
 	reader, level, count, why := c.environment.settings(q)
 	if why == "" {
-		ms, _ := strconv.ParseFloat(string(q.rows[0][8]), 64) // 0 if it makes no sense
-		c.pipeline.set(level, time.Duration(ms)*time.Millisecond)
+		c.pipeline.set(level, interval(string(q.rows[0][8])))
 	}
 	return reader, count, why
 }

@@ -218,7 +218,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 	if q.err != nil {
 		return reader, "", "", q.err.Message
 	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 10 {
+	if len(q.rows) != 1 || len(q.rows[0]) < settingsCells {
 		return reader, "", "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]
@@ -227,7 +227,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 		return reader, "", "", "the search path cannot be read"
 	}
 	temp := []string{}
-	if err := json.Unmarshal(row[5], &temp); err != nil {
+	if string(row[5]) != "0" && (len(row) == settingsCells || json.Unmarshal(row[settingsCells], &temp) != nil) {
 		return reader, "", "", "the names of temporary tables cannot be read"
 	}
 	v.mu.Lock()
@@ -239,7 +239,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 			v.facts.Temp = true
 		}
 	}
-	v.settled, v.nameFree = true, string(row[6]) == "0"
+	v.settled, v.nameFree = true, len(row[6]) == 0
 	if string(row[9]) == "replica" {
 		v.database.orphans.Store(true)
 	}

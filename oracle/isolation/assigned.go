@@ -174,7 +174,7 @@ func usesOf(sql string, d lex.Dialect) *uses {
 		}
 		sql = "UPDATE t SET " + sql[at:]
 	}
-	_, list := flow.Update(sql, d, nil)
+	_, list := flow.Update(sql[:setEnds(sql, d)], d, nil)
 	u, ended, answered := &uses{}, false, false
 	for _, o := range list {
 		switch {
@@ -205,6 +205,22 @@ func usesOf(sql string, d lex.Dialect) *uses {
 		}
 	}
 	return u.sort()
+}
+
+// setEnds is where the assignments of an UPDATE end: what stands behind, as a subquery in its condition, assigns nothing.
+func setEnds(sql string, d lex.Dialect) int {
+	depth := 0
+	for t := range lex.Tokens(sql, d) {
+		switch {
+		case t.Text == "(":
+			depth++
+		case t.Text == ")":
+			depth--
+		case depth == 0 && flow.EndsSet(t):
+			return t.At
+		}
+	}
+	return len(sql)
 }
 
 // nameIn is the name that a token is, as package flow has it.

@@ -19,6 +19,7 @@ type draft struct {
 	silent bool     // an answer without rows does not tell what was read
 	copies bool     // the text repeats parts of the client's
 	clocks []string // expressions of the server's time, see clock
+	scalar *scalar  // a subquery whose value is told in front of them
 	arms   int      // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)

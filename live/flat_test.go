@@ -1,9 +1,11 @@
 package live_test
 
 import (
+	"strings"
 	"testing"
 
 	"wirecheck/internal/testserver"
+	"wirecheck/report"
 )
 
 // flatForms are queries within others.
@@ -86,6 +88,36 @@ func TestNextNumberInValues(t *testing.T) {
 		found, r := s.play("READ COMMITTED", "1"+insert("1", "1"), "2"+insert("2", second), "1 COMMIT", "2 COMMIT")
 		if len(found) != 1 && want != "" || want == "" && len(found) > 0 || want != "" && found[0] != want {
 			t.Errorf("shop %s: found %q, want %q; %s", second, found, want, r.Coverage)
+		}
+	}
+}
+
+// TestGroupsInWords: the finding says of which rows the groups are that the reader asked for, and of which of them the row is.
+func TestGroupsInWords(t *testing.T) {
+	ofFamily := openStand(t, testserver.Family(t).Database(t), true, 2, ofFamilyToo()...)
+	for _, s := range []*stand{newStand(t, 2, courses...), ofFamily} {
+		if _, err := ask(s.direct, "INSERT INTO note VALUES (1, 1, 5), (2, 1, 4), (3, 1, 3)"); err != nil {
+			t.Fatal(err)
+		}
+		query := " SELECT stars, count(*) FROM note WHERE course > 0 GROUP BY stars HAVING count(*) < 2"
+		_, r := s.play("READ COMMITTED", "1"+query, "2"+query, "1 INSERT INTO note VALUES (10, 1, 5)", "2 INSERT INTO note VALUES (11, 1, 4)", "1 COMMIT", "2 COMMIT")
+		if len(r.Findings) != 1 {
+			t.Fatalf("%d findings, %s", len(r.Findings), r.Coverage)
+		}
+		f := r.Findings[0]
+		var b strings.Builder
+		if err := report.Text(&b, r.Findings); err != nil {
+			t.Fatal(err)
+		}
+		all := b.String() + report.Explain(f, report.Reader{Session: f.Transactions[0].Session, Others: true})
+		for _, want := range []string{"asked for groups of rows of public.note where course > 0, that of stars = 4 among them in T1.1; T2 then inserted one more",
+			"each asked for groups of rows of note, and each then inserted one", "You asked for groups of rows of note where course > 0, that of stars = 4 among them", "would have found note id=10 in the group of stars = 5"} {
+			if want = strings.ReplaceAll(want, "public.note", f.Edges[0].Row.Table); !strings.Contains(all, want) {
+				t.Errorf("%q is missing in\n%s", want, all)
+			}
+		}
+		if strings.Contains(all, "...") || strings.Contains(all, "and found") {
+			t.Errorf("it says what is not known\n%s", all)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	case !list[0].watched():
 		return ""
 	case n.Having != nil && having == nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
-		return rewrite.HiddenGroups
+		return condition.HiddenGroups
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
@@ -110,7 +110,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
 	if having != nil {
-		ask.Where = rewrite.OfShownGroup(kindOf(having), having.Name)
+		ask.Where = condition.OfGroups(kindOf(having), having.Name)
 	}
 	switch {
 	case n.Limit == nil || ask.Merged || ask.Single:

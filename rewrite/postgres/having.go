@@ -68,5 +68,5 @@ func (g *shownGroups) tell(x *planner, query string) []string {
 
 // certain is the condition that a row is one of a group that the answer shows; it is not certain of others.
 func (g *shownGroups) certain() condition.Condition {
-	return rewrite.OfShownGroup(kindOf(g.column), g.column.Name)
+	return condition.OfGroups(kindOf(g.column), g.column.Name)
 }

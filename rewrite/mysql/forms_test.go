@@ -311,6 +311,8 @@ var selects = []form{
 	{"SELECT d.x, a.note FROM (SELECT 1 AS x) d JOIN account a ON a.id = d.x", exact, 1},
 	{"SELECT * FROM (SELECT id, note FROM account) d NATURAL JOIN parent", approx, 2},
 	{"WITH c AS (SELECT id, note FROM account WHERE balance > 100) SELECT * FROM c ORDER BY id", exact, 3},
+	{"WITH d AS (SELECT account_id, SUM(qty) AS n FROM item GROUP BY account_id) SELECT account.balance, d.n FROM account JOIN d ON d.account_id = account.id", exact, -1},
+	{"SELECT account.balance, d.n FROM account JOIN (SELECT account_id, SUM(qty) AS n FROM item GROUP BY account_id) AS d ON d.account_id = account.id", exact, -1},
 	{"WITH c AS (SELECT id FROM account) SELECT x.id, y.id FROM c x JOIN c y ON x.id = y.id", opaque, 0},
 	{"WITH c (n) AS (SELECT id FROM account) SELECT n FROM c", opaque, 0},
 	{"SELECT DISTINCT d.a_id AS ids, d.a_owner FROM (SELECT a.id AS a_id, a.owner AS a_owner, i.name AS i_name FROM account a LEFT JOIN item i ON i.account_id = a.id WHERE a.balance > 100) d ORDER BY d.a_owner ASC, a_id ASC LIMIT 2 OFFSET 1", exact, 2},

@@ -85,6 +85,9 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	if p.Keys > 0 { // each row of the answer tells something of a row that was found
 		rows += r.decoded
 	}
+	if p.AsksExistence() && r.row && !r.none {
+		rows++
+	}
 	x.seen.answered(p, rows, ev.To, r.moments)
 	if t.rec.NoPredicates {
 		if ev.Predicate = p.Predicate || len(p.Asks) > 0; ev.Predicate {

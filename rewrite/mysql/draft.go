@@ -119,6 +119,9 @@ func (s *draft) readsView(n ast.StmtNode) bool {
 func (s *draft) agrees(n ast.StmtNode) bool {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
+		if q, _ := existence(n); s.plan.Hidden == 0 && q != nil {
+			n = q
+		}
 		if s.plan.Hidden == 0 {
 			return endsWithProbe(n.Where)
 		}

@@ -131,11 +131,17 @@ func (s *planner) setOperation(n *ast.SetOprStmt) {
 	if s.session.LockingReads {
 		op = history.OpLock
 	}
-	for i, arm := range arms {
+	for _, arm := range arms {
 		if arm.Kind != ast.SelectStmtKindSelect || arm.LockInfo != nil || arm.With != nil || arm.Limit != nil {
 			s.opaque(what)
 			return
 		}
+	}
+	if s.scannedArms(n, arms) {
+		s.plan.Unread = askedByArms(s, n.SelectList.Selects)
+		return
+	}
+	for i, arm := range arms {
 		if arm.From == nil {
 			continue
 		}

@@ -127,7 +127,11 @@ func (s *draft) agrees(n ast.StmtNode) bool {
 		}
 		return probes(n, s.plan.Hidden) && exposed(n) == s.ups
 	case *ast.SetOprStmt:
-		return probedConditions(armsOf(n.SelectList)) == s.arms
+		arms := armsOf(n.SelectList)
+		if s.plan.Hidden > 0 {
+			return len(arms) == s.arms && !slices.ContainsFunc(arms, func(arm *ast.SelectStmt) bool { return !probes(arm, s.plan.Hidden) })
+		}
+		return probedConditions(arms) == s.arms
 	case *ast.UpdateStmt:
 		if s.r.flavor == TiDB {
 			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)

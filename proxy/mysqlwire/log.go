@@ -65,7 +65,7 @@ func (l *writeLog) note(stamp string, p *rewrite.Plan, a *answer, t *traits) {
 		l.inserted[stamp] = numbered{p.Auto, a.insertID}
 	}
 	l.rows += max(a.affected, 1) // rows that an UPDATE matched without changing them are logged too
-	if p.Verb == "select" && !p.AsksExistence() { // which logs one row at most
+	if p.Verb == "select" {
 		l.rows = fetchEvery // nothing tells how many rows it logged
 	}
 }

@@ -58,33 +58,6 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 	return false
 }
 
-// existenceLogs adds the part of the condition that logs the row which makes SELECT EXISTS true: the server stops at the first one, and any of those that fulfil the
-// rest may be it. It reports whether it did. Without an alias, the text is the column's name. The server does not look at the subquery's select list. If an index has all columns of the condition, it reads the index alone.
-func (s *planner) existenceLogs(n *ast.SelectStmt) bool {
-	q, _ := existence(n)
-	if s.r.flavor != MariaDB || !plainQuery(q) || n.Fields.Fields[0].AsName.O == "" || s.several || s.session.LockingReads || s.session.Once || q.GroupBy != nil || q.Having != nil || q.Limit != nil || q.Distinct || s.aggregates(q) ||
-		walk(q).window || len(q.WindowSpecs) > 0 || !plainCondition(q.Where) || alone(q.Where) || partitions(q.From.TableRefs) {
-		return false
-	}
-	list, ok := s.sources(q.From.TableRefs, nil)
-	if !ok || len(list) != 1 || list[0].rel == nil || list[0].why != "" || convertsOnce(s, q.Where, list) {
-		return false
-	}
-	all, src := finding{}, &list[0]
-	if q.Where != nil {
-		all = walk(q.Where)
-	}
-	var names []string
-	for _, c := range all.columns {
-		names = append(names, c.Name.L)
-	}
-	if slices.ContainsFunc(all.functions, func(f string) bool { return clocks[f].name != "" }) || len(src.rel.Indexes) > 0 && s.holds(src, names) {
-		return false
-	}
-	first := s.selectOf(q)
-	return first > 0 && s.logCondition(src, history.OpRead, first)
-}
-
 // logCondition puts the text in. first is the token SELECT.
 func (s *planner) logCondition(src *source, op history.Op, first int) bool {
 	kind := "r"

@@ -2,12 +2,10 @@ package mysql
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"wirecheck/history"
 )
@@ -110,68 +108,6 @@ func TestConditionLogs(t *testing.T) {
 	}
 	if n < 2000 || rows < 50_000 {
 		t.Errorf("only %d statements that read %d rows", n, rows)
-	}
-}
-
-// TestExistenceLogs: SELECT EXISTS logs the row that makes it true, and reads as many rows as without it.
-func TestExistenceLogs(t *testing.T) {
-	if flavor() != MariaDB {
-		t.Skip("there a second scan tells")
-	}
-	p := newPair(t, 0)
-	makeMany(t, p)
-	reads := func(s *side, sql string) (r reply, rows int) {
-		count := func() (n int) {
-			for _, row := range s.texts(t, "SHOW SESSION STATUS LIKE 'Handler_read%'") {
-				i, err := strconv.Atoi(row[1])
-				if err != nil {
-					t.Fatal(err)
-				}
-				n += i
-			}
-			return n
-		}
-		before := count()
-		r = s.exec(t, sql)
-		return r, count() - before
-	}
-	logged, none := 0, 0
-	for _, head := range []string{"SELECT EXISTS (SELECT * FROM many/**/) AS found", "SELECT NOT EXISTS (SELECT 1 FROM many/**/) AS `free`", "SELECT EXISTS (SELECT note FROM many m/**/ ORDER BY c) e", "SELECT EXISTS (SELECT 1 FROM many FORCE INDEX (k)/**/) AS e"} {
-		for _, where := range conditions {
-			if where != "" {
-				where = " WHERE " + where
-			}
-			sql := strings.ReplaceAll(head, "/**/", where)
-			script := p.rewriter.Script(sql, p.catalog, p.session)
-			if plan := script.Plans[0]; !plan.Log {
-				continue // an index may have all columns
-			}
-			p.wired.exec(t, SetToken("T1.1.x"))
-			want, rows := reads(p.plain, sql)
-			got, now := reads(p.wired, script.SQL)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(reply{}), cmpopts.IgnoreFields(reply{}, "status")); diff != "" || rows != now {
-				t.Errorf("%s: %d and %d rows read (-plain +wired):\n%s", sql, rows, now, diff)
-			}
-			log, truncated, err := DecodeLog([]byte(p.wired.fetchLog(t)))
-			if err != nil || truncated {
-				t.Fatal(sql, truncated, err)
-			}
-			var fulfil []string
-			for _, r := range p.wired.texts(t, "SELECT "+keyOf(p.relation("many"))+" FROM many"+where) {
-				fulfil = append(fulfil, r[0])
-			}
-			switch list := log["T1.1.x"]; {
-			case len(list) != min(len(fulfil), 1), len(list) > 0 && !slices.Contains(fulfil, list[0].Row.Key):
-				t.Errorf("%s: %d rows logged, %d fulfil the condition", sql, len(list), len(fulfil))
-			case len(list) > 0:
-				logged++
-			default:
-				none++
-			}
-		}
-	}
-	if t.Logf("%d found one, %d none", logged, none); logged < 40 || none < 10 {
-		t.Error("too few")
 	}
 }
 

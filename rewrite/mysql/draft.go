@@ -19,6 +19,7 @@ type draft struct {
 	silent bool     // an answer without rows does not tell what was read
 	copies bool     // the text repeats parts of the client's
 	clocks []string // expressions of the server's time, see clock
+	exists *existed // SELECT EXISTS
 	scalar *scalar  // a subquery whose value is told in front of them
 	arms   int      // SELECTs of a set operation that log what they read
 
@@ -119,8 +120,8 @@ func (s *draft) readsView(n ast.StmtNode) bool {
 func (s *draft) agrees(n ast.StmtNode) bool {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
-		if q, _ := existence(n); s.plan.Hidden == 0 && q != nil {
-			n = q
+		if s.exists != nil {
+			return s.exists.agrees(n)
 		}
 		if s.plan.Hidden == 0 {
 			return endsWithProbe(n.Where)

@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/history"
+	"wirecheck/rewrite"
 )
 
 // On MySQL, second scans (scan.go) tell what the arms of UNION read. Each arm gets all of them, so that each row of the answer has the same values, and UNION removes
@@ -90,4 +91,49 @@ func scannedVersions(list []source) (tables []told, value string) {
 		return tables, "CONCAT_WS('|'," + strings.Join(values, ",") + ")"
 	}
 	return tables, values[0]
+}
+
+// askedByArms notes what the arms of a UNION ask, each of one table. It gives the reason if that cannot be told of all. Of rows that look alike, UNION shows one, unless
+// it is UNION ALL: then each arm must show the primary key of its table.
+func askedByArms(s *planner, arms []ast.Node) string {
+	alike := true // rows of the answer may be
+	for _, n := range arms {
+		arm, ok := n.(*ast.SelectStmt)
+		if !ok || arm.AfterSetOperator != nil && *arm.AfterSetOperator != ast.UnionAll && *arm.AfterSetOperator != ast.Union || arm.Distinct || arm.GroupBy != nil || arm.Having != nil {
+			return "a set operation"
+		}
+		alike = alike && (arm.AfterSetOperator == nil || *arm.AfterSetOperator == ast.UnionAll)
+	}
+	for _, n := range arms {
+		arm := n.(*ast.SelectStmt)
+		if arm.From == nil {
+			continue
+		}
+		list, ok := s.sources(arm.From.TableRefs, nil)
+		switch {
+		case !ok || len(list) != 1 || walk(arm).queries > 1:
+			return severalTables
+		case s.session.Cut:
+			return "sql_select_limit hides rows, or max_sort_length changes their order"
+		case !list[0].watched():
+		case !alike && !s.showsKey(arm, list):
+			return "a set operation"
+		default:
+			if why := s.asked(arm.From.TableRefs, &list[0], arm.Where, nil, rewrite.Ask{Current: s.session.LockingReads, Single: s.aggregates(arm)}, s.whereIn(arm), nil); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// showsKey reports whether the rows of a query of one table show its primary key, so that no two look alike.
+func (s *judge) showsKey(q *ast.SelectStmt, list []source) bool {
+	src := &list[0]
+	return src.rel != nil && len(src.rel.Key) > 0 && !s.aggregates(q) && !slices.ContainsFunc(src.rel.Key, func(key string) bool {
+		return !slices.ContainsFunc(q.Fields.Fields, func(f *ast.SelectField) bool {
+			c, ok := f.Expr.(*ast.ColumnNameExpr)
+			return f.WildCard != nil && shows(f, src) || ok && strings.EqualFold(c.Name.Name.O, key) && s.owns(c.Name, list, src, 1)
+		})
+	})
 }

@@ -109,7 +109,7 @@ func (s *planner) setOperation(n *ast.SetOprStmt) {
 			return
 		}
 	}
-	if s.scannedArms(n, arms) {
+	if scannedArms(s, n, arms) {
 		s.plan.Unread = askedByArms(s, n.SelectList.Selects)
 		return
 	}

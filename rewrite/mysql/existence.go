@@ -27,7 +27,7 @@ type existed struct {
 }
 
 // existenceTold makes such a statement. It reports false if it stays as it is.
-func (s *planner) existenceTold(n *ast.SelectStmt) bool {
+func existenceTold(s *planner, n *ast.SelectStmt) bool {
 	q, not := existence(n)
 	if s.r.flavor == TiDB || !plainQuery(q) || n.Fields.Fields[0].AsName.O == "" || s.session.Once || s.session.LockingReads || s.session.Cut || q.GroupBy != nil || q.Having != nil || q.Limit != nil || q.OrderBy != nil ||
 		q.Distinct || s.aggregates(q) || walk(q.Fields).window || len(q.WindowSpecs) > 0 {

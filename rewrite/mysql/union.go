@@ -22,7 +22,7 @@ import (
 const maxScannedArms = 3
 
 // scannedArms adds the scans. It reports false if the statement stays as it is.
-func (s *planner) scannedArms(n *ast.SetOprStmt, arms []*ast.SelectStmt) bool {
+func scannedArms(s *planner, n *ast.SetOprStmt, arms []*ast.SelectStmt) bool {
 	if s.r.flavor != MySQL || s.several || s.session.Once || s.session.LockingReads || s.session.Cut || len(arms) > maxScannedArms || len(arms) != len(n.SelectList.Selects) || // else some stand in parentheses
 		ordersByPlace(n.OrderBy) {
 		return false

@@ -97,3 +97,37 @@ func TestScalars(t *testing.T) {
 		t.Errorf("%d told; false, null, true, unsure: %v", told, counts)
 	}
 }
+
+// TestScalarLimits: subqueries whose values the answer does not tell. Evaluating them once more might warn or find another value, or they are of the same table.
+func TestScalarLimits(t *testing.T) {
+	t.Parallel()
+	if flavor() == TiDB {
+		t.Skip("they are not judged there")
+	}
+	p := newPair(t, 0)
+	told := func(sql string, s Session) bool {
+		plan := p.rewriter.Prepare(sql, p.catalog, s).Plans[0]
+		asks := slices.ContainsFunc(plan.Asks, func(a rewrite.Ask) bool { return strings.HasSuffix(a.Table, ".account") })
+		if asks != (plan.Moments == 1) || !asks && plan.Unread == "" {
+			t.Errorf("%s: asks %t, %d moments, %s", sql, asks, plan.Moments, plan.Unread)
+		}
+		return asks
+	}
+	const around = "SELECT note, owner FROM account WHERE balance > (@) AND id <> ?"
+	for sub, want := range map[string]bool{
+		"SELECT MAX(qty) FROM item": true, "SELECT qty FROM item WHERE id = 3": true, "SELECT COUNT(*) FROM item WHERE name = 'x'": true, "SELECT IFNULL(SUM(qty), 0) FROM item": true,
+		"SELECT MAX(qty) FROM item WHERE name = ?": false, "SELECT IFNULL(MAX(qty), ?) FROM item": false, "SELECT qty FROM item WHERE name = 'x'": false, "SELECT qty FROM item WHERE id = 3 FOR UPDATE": false,
+		"SELECT MAX(qty) FROM item WHERE qty > RAND()": false, "SELECT MAX(qty) FROM item WHERE name > 5": false, "SELECT MAX(qty) FROM item i WHERE i.account_id = account.id": false, "SELECT MAX(f) FROM kinds": false,
+		"SELECT MAX(qty) FROM item GROUP BY name": false, "SELECT MAX(qty + 1) FROM item": false, "SELECT MAX(b.balance) FROM account b": false, "SELECT owner FROM rich LIMIT 1": false,
+	} {
+		if got := told(strings.Replace(around, "@", sub, 1), p.session); got != want {
+			t.Errorf("%s: told %t", sub, got)
+		}
+	}
+	for _, change := range []func(*Session){func(s *Session) { s.LockingReads = true }, func(s *Session) { s.Once = true }} {
+		s := p.session
+		if change(&s); told(strings.Replace(around, "@", "SELECT MAX(qty) FROM item", 1), s) {
+			t.Errorf("%+v: told", s)
+		}
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"wirecheck/internal/testserver"
 )
 
-// TestPreparedExistenceFamily: SELECT EXISTS in a prepared statement, as Laravel asks, has read no row if it found none. Which one it found is not seen: its
-// parameters cannot stand twice in the statement.
+// TestPreparedExistenceFamily: SELECT EXISTS in a prepared statement, as Laravel asks, has read no row if it found none. Which one it found is not seen of
+// joins: parameters cannot stand twice in the statement.
 func TestPreparedExistenceFamily(t *testing.T) {
 	if testserver.IsTiDB() {
 		t.Skip("subqueries are not seen there")
@@ -19,9 +19,9 @@ func TestPreparedExistenceFamily(t *testing.T) {
 		opaque       int
 	}{
 		{"SELECT EXISTS (SELECT * FROM booking WHERE guest = ?) AS `exists`", "ann", 0},
-		{"SELECT EXISTS (SELECT * FROM booking WHERE guest = ?) AS `exists`", "eve", 1},
+		{"SELECT EXISTS (SELECT * FROM booking WHERE guest = ?) AS `exists`", "eve", 0},
 		{"SELECT NOT EXISTS (SELECT * FROM booking WHERE guest = ?) AS free", "ann", 0},
-		{"SELECT NOT EXISTS (SELECT * FROM booking WHERE guest = ?) AS free", "eve", 1},
+		{"SELECT NOT EXISTS (SELECT * FROM booking WHERE guest = ?) AS free", "eve", 0},
 		{"SELECT EXISTS (SELECT * FROM booking a JOIN booking b ON b.room = a.room + 1 WHERE a.guest = ?) AS `exists`", "eve", 1}, // it read the one of the first table
 	} {
 		s.proxy.Checker.Restart()

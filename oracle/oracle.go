@@ -147,6 +147,8 @@ type Edge struct {
 	Columns []string `json:"columns,omitempty"`
 	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over; "true" if it asked for all rows.
 	Condition string `json:"condition,omitempty"`
+	// Groups is the group of the row, as a condition, where the reader asked for groups of these rows.
+	Groups string `json:"groups,omitempty"`
 	// Found is how many rows the reader got for it, where that is known.
 	Found *int   `json:"found,omitempty"`
 	Text  string `json:"text"` // one sentence that says why From precedes To
@@ -213,12 +215,19 @@ func (e *Edge) RowText() string {
 // ByCondition reports whether the dependency is over the rows that a condition chose or passed over: the reader need not have read the edge's row.
 func (e *Edge) ByCondition() bool { return e.Condition != "" }
 
-// Asked words what a reader by a condition asked for: it "read all" rows of a table, or "asked for" the rows where something holds.
+// Asked words what a reader by a condition asked for: it "read all" rows of a table, or "asked for" the rows where something holds, or for groups of them.
 func (e *Edge) Asked(rows string) (verb, text string) {
-	if e.Condition == condition.Always.Words() {
-		return "read all", rows
+	verb, among := "asked for", ""
+	if e.Groups != "" {
+		verb, among = "asked for groups of", ", that of "+e.Groups+" among them"
 	}
-	return "asked for", rows + " where " + e.Condition
+	switch {
+	case e.Condition != condition.Always.Words():
+		return verb, rows + " where " + e.Condition + among
+	case e.Groups != "":
+		return verb, rows + among
+	}
+	return "read all", rows
 }
 
 // FoundText says how many rows the reader found, if that is known.

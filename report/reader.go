@@ -69,7 +69,7 @@ func hide(f *oracle.Finding, e *oracle.Edge, r Reader) {
 	}
 	changed := false
 	if asked >= 0 && !own(asked) {
-		e.Condition, e.Found, changed = "...", nil, true
+		e.Condition, e.Groups, e.Found, changed = "...", "", nil, true
 	}
 	if e.Row.Table != "" && !(own(e.From) && e.From != asked) && !(own(e.To) && e.To != asked) {
 		e.Name, e.Row, changed = "", history.Row{Table: e.Row.Table}, true

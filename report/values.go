@@ -137,7 +137,9 @@ func (t *teller) serial() string {
 		}
 		would := ""
 		if s := statement(t.f, e.To, e.ToStatement); e.ByCondition() && s != nil && s.Verb == "insert" {
-			would = "would have found " + t.row(e)
+			if would = "would have found " + t.row(e); e.Groups != "" {
+				would += " in the group of " + e.Groups
+			}
 		}
 		for _, v := range e.ToValues {
 			if was := oracle.ValueOf(e.FromValues, v.Column); would == "" && differs(was, v.Text) {

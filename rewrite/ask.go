@@ -82,6 +82,17 @@ func ReadLists(cells [][]byte) (lists [][]condition.Value) {
 	return lists
 }
 
+// ReadMoments reads the values of the hidden columns that Plan.Moments counts, up to the first one that is not told.
+func ReadMoments(cells [][]byte) (values []condition.Value) {
+	for _, list := range ReadLists(cells) {
+		if list == nil {
+			break
+		}
+		values = append(values, list...)
+	}
+	return values
+}
+
 // Bind gives the Ask with the values of parameters.
 func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
 	a.Where = a.Where.Bind(values)
@@ -102,6 +113,9 @@ func boundCount(v condition.Value, values func(n int) (condition.Value, bool)) c
 	text := "=" + *bound.Values[0]
 	return &text
 }
+
+// BehindComparison is why it is not known what a change in the table of a subquery means, with whose value a condition compares a column.
+const BehindComparison = "a comparison with a subquery may come out the same behind a change"
 
 // SkipsRows is the reason for not evaluating a statement that Skips.
 const SkipsRows = "OFFSET hides rows"

@@ -184,12 +184,12 @@ func namePair(c *Checker, h []hop, class oracle.Class) string {
 	return ""
 }
 
-// rechecked reports whether a version was read to be locked, on a product that goes on with the newest version of a row that a statement waited for,
+// rechecked reports whether a version was read to be locked, or was in the way of an INSERT that passed over it, on a product that goes on with the newest version of a row that a statement waited for,
 // and with what the statement's snapshot has of all others (product.EvalPlanQual).
 func (t *txn) rechecked(e *edge) bool {
-	return t.product().Cause(product.EvalPlanQual) != nil && slices.ContainsFunc(t.accesses, func(a access) bool {
+	return t.product().Cause(product.EvalPlanQual) != nil && (e.pred != nil && e.pred.met || slices.ContainsFunc(t.accesses, func(a access) bool {
 		return a.op == opLock && a.stmt == e.toStmt && a.node == e.from
-	})
+	}))
 }
 
 // nameLong names a longer cycle where a name fits.

@@ -110,7 +110,7 @@ func draft(c *Checker, class oracle.Class, name string, ts []*txn, edges []edge,
 		if e.from != nil {
 			pub.Row, pub.FromVersion, pub.ToVersion = rowOf(e), e.from.label(), e.to.label()
 			if e.pred != nil {
-				pub.Condition, pub.Found = e.pred.where.Words(), e.pred.count()
+				pub.Condition, pub.Groups, pub.Found = e.pred.words(e)
 				if e.kind == edgeRW {
 					pub.FromVersion = ""
 				}

@@ -427,6 +427,26 @@ func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
 	return fmt.Sprintf("%s %s %s, when %s had %s %s, %s", b, asked, to, a, how, row, from)
 }
 
+// words is what the predicate asked for, and how many rows it found, nil: that is not known. groups is the group of an edge's row, where it asked for groups.
+func (p *predicate) words(e *edge) (where, groups string, found *int) {
+	rows, of := p.where.Groups()
+	if of.Op == "" {
+		if !p.where.Partial() { // else they are those of the other part, too
+			found = p.count()
+		}
+		return p.where.Words(), "", found
+	}
+	for _, v := range []*version{e.to, e.from} {
+		if v == nil {
+			continue
+		}
+		if value, known := v.image.values[of.Column]; known {
+			return rows.Words(), condition.Compare("=", of.Kind, of.Column, value).Words(), nil
+		}
+	}
+	return rows.Words(), of.Words(), nil
+}
+
 // count counts the rows that the statement found; nil: that is not known.
 func (p *predicate) count() *int {
 	if !p.whole {

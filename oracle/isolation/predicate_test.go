@@ -491,3 +491,21 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestMetBesideOlderRows: a statement that passed over a row which it had waited for sees the newest version of that row, and what its snapshot has of others. PostgreSQL documents it
+// (13.2.1). A query has one snapshot for all.
+func TestMetBesideOlderRows(t *testing.T) {
+	for met, want := range map[bool]string{true: "G-single read skew [1 2]", false: "violation: G-single observed transaction vanishes [1 2]"} {
+		h := parse(t, two+`t2 w s.x 0>1; t2 i booking.b >1 image "id 4"; t2 commit; t1 r s.x@0 , r s.x@0 now booking "(= number id 4)"; t1 commit`)
+		for i := range h {
+			for k := range h[i].Reads {
+				h[i].Reads[k].Met, h[i].Reads[k].Current = met, met
+				h[i].Reads[k].To = h[len(h)-1].To
+			}
+		}
+		fs, c := run(Options{Repeats: true}, h)
+		if got := briefs(fs); got != want {
+			t.Errorf("met %t: got %q, want %q, %s", met, got, want, c.Coverage())
+		}
+	}
+}

@@ -36,7 +36,7 @@ func (v *view) sent(tk *Ticket, implicit bool) {
 // atBegin notes that BEGIN took the snapshot.
 func (v *view) atBegin(from, to uint64) { v.first, v.any, v.read = from, to, to }
 
-// answered notes that a statement which reads or writes tables succeeded, and how many rows it found.
+// answered notes that a statement which reads or writes tables succeeded, and how many rows it certainly found.
 func (v *view) answered(p *rewrite.Plan, found int, to uint64, moments []condition.Value) {
 	if v.any == 0 && p.Verb != "set" {
 		v.any = to
@@ -81,7 +81,14 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		return
 	}
 	x.seen.part.Use(ev.N)
-	x.seen.answered(p, len(ev.Accesses), ev.To, r.moments)
+	rows := len(ev.Accesses)
+	if p.Keys > 0 { // each row of the answer tells something of a row that was found
+		rows += r.decoded
+	}
+	if p.AsksExistence() && r.row && !r.none {
+		rows++
+	}
+	x.seen.answered(p, rows, ev.To, r.moments)
 	if t.rec.NoPredicates {
 		if ev.Predicate = p.Predicate || len(p.Asks) > 0; ev.Predicate {
 			ev.Unread = "predicates are off"

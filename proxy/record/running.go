@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -47,7 +46,7 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 		r.lists = append(make([][]condition.Value, p.Keys), rewrite.ReadLists(hidden[n:last])...)
 	}
 	if r.moments == nil && last < len(hidden) {
-		r.moments = slices.Concat(rewrite.ReadLists(hidden[last:])...)
+		r.moments = rewrite.ReadMoments(hidden[last:])
 	}
 	r.lacking(p, hidden)
 	if p.Snapshot > 0 && p.Snapshot <= len(hidden) && r.snapshot == "" {

@@ -11,7 +11,6 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/history"
-	"wirecheck/rewrite"
 )
 
 // What DISTINCT, UNION and their relatives read cannot be told by a column of their answer, so it goes to the log: by a
@@ -104,11 +103,17 @@ func (s *planner) setOperation(n *ast.SetOprStmt) {
 	if s.session.LockingReads {
 		op = history.OpLock
 	}
-	for i, arm := range arms {
+	for _, arm := range arms {
 		if arm.Kind != ast.SelectStmtKindSelect || arm.LockInfo != nil || arm.With != nil || arm.Limit != nil {
 			s.opaque(what)
 			return
 		}
+	}
+	if scannedArms(s, n, arms) {
+		s.plan.Unread = askedByArms(s, n.SelectList.Selects)
+		return
+	}
+	for i, arm := range arms {
 		if arm.From == nil {
 			continue
 		}
@@ -133,34 +138,6 @@ func (s *planner) setOperation(n *ast.SetOprStmt) {
 	if s.plan.Coverage == history.CoverageNone && len(s.why) > 0 {
 		s.opaque(strings.Join(s.why, "; "))
 	}
-}
-
-// askedByArms notes what the arms of a UNION ALL ask, each of one table. It gives the reason if that cannot be told of all.
-func askedByArms(s *planner, arms []ast.Node) string {
-	for _, n := range arms {
-		arm, ok := n.(*ast.SelectStmt)
-		if !ok || arm.AfterSetOperator != nil && *arm.AfterSetOperator != ast.UnionAll || arm.Distinct || arm.GroupBy != nil || arm.Having != nil {
-			return "a set operation"
-		}
-	}
-	for _, n := range arms {
-		arm := n.(*ast.SelectStmt)
-		if arm.From == nil {
-			continue
-		}
-		list, ok := s.sources(arm.From.TableRefs, nil)
-		switch {
-		case !ok || len(list) != 1 || walk(arm).queries > 1:
-			return severalTables
-		case s.session.Cut:
-			return "sql_select_limit hides rows, or max_sort_length changes their order"
-		case list[0].watched():
-			if why := s.asked(arm.From.TableRefs, &list[0], arm.Where, nil, rewrite.Ask{Current: s.session.LockingReads, Single: s.aggregates(arm)}, s.whereIn(arm), nil); why != "" {
-				return why
-			}
-		}
-	}
-	return ""
 }
 
 // armsOf lists the SELECTs of a set operation in the order of the text; none if there is something else among them.

@@ -49,12 +49,23 @@ func (s *judge) tellsKey(n *ast.SelectStmt, list []source, src *source) bool {
 	return s.r.flavor == MariaDB && len(list) > 1 && len(src.rel.Key) > 1
 }
 
-// mayJoin reports whether MySQL may make joins of a query's subqueries. It does not of those in the select list.
+// mayJoin reports whether MySQL may make joins of the subqueries of a query's expressions. It does not of those in the select list.
 func (s *judge) mayJoin(n *ast.SelectStmt) bool {
-	nested := walk(n).queries - 1
+	subqueries := func(n ast.Node) (count int) {
+		visit(n, func(n ast.Node) {
+			if _, ok := n.(*ast.SubqueryExpr); ok {
+				count++
+			}
+		})
+		return count
+	}
+	nested := subqueries(n)
+	if n.With != nil {
+		nested -= len(n.With.CTEs)
+	}
 	for _, f := range n.Fields.Fields {
 		if f.Expr != nil {
-			nested -= walk(f.Expr).queries
+			nested -= subqueries(f.Expr)
 		}
 	}
 	return nested > 0

@@ -19,6 +19,8 @@ type draft struct {
 	silent bool     // an answer without rows does not tell what was read
 	copies bool     // the text repeats parts of the client's
 	clocks []string // expressions of the server's time, see clock
+	exists *existed // SELECT EXISTS
+	scalar *scalar  // a subquery whose value is told in front of them
 	arms   int      // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
@@ -118,12 +120,19 @@ func (s *draft) readsView(n ast.StmtNode) bool {
 func (s *draft) agrees(n ast.StmtNode) bool {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
+		if s.exists != nil {
+			return s.exists.agrees(n)
+		}
 		if s.plan.Hidden == 0 {
 			return endsWithProbe(n.Where)
 		}
 		return probes(n, s.plan.Hidden) && exposed(n) == s.ups
 	case *ast.SetOprStmt:
-		return probedConditions(armsOf(n.SelectList)) == s.arms
+		arms := armsOf(n.SelectList)
+		if s.plan.Hidden > 0 {
+			return len(arms) == s.arms && !slices.ContainsFunc(arms, func(arm *ast.SelectStmt) bool { return !probes(arm, s.plan.Hidden) })
+		}
+		return probedConditions(arms) == s.arms
 	case *ast.UpdateStmt:
 		if s.r.flavor == TiDB {
 			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)

@@ -93,12 +93,7 @@ func (s *scene) whereIn(q *ast.SelectStmt) int {
 // beside notes what the subqueries of a query ask that are certainly evaluated for each of its rows. It gives the number of queries with tables in them: 0 where a
 // table is named twice, since then the answer does not tell which of them read a row.
 func beside(s *planner, n *ast.SelectStmt) int {
-	all := walk(n)
-	var names []string
-	for _, t := range all.tables {
-		names = append(names, strings.ToLower(t.Schema.O+"."+t.Name.O))
-	}
-	if slices.Sort(names); len(slices.Compact(names)) < len(all.tables) || n.GroupBy != nil || n.With != nil || n.LockInfo != nil || n.Having != nil || n.Kind != ast.SelectStmtKindSelect || s.aggregates(n) {
+	if !namesOnce(s.scene, n) || n.GroupBy != nil || n.With != nil || n.LockInfo != nil || n.Having != nil || n.Kind != ast.SelectStmtKindSelect || s.aggregates(n) {
 		return 0
 	}
 	known := 0

@@ -94,16 +94,16 @@ func (a *asker) clocked(n ast.ExprNode, of operand) (operand, condition.Value) {
 		}
 		a.clocks = append(a.clocks, text)
 	}
-	return of, condition.Moment(2*i + form)
+	return of, condition.Moment(len(scalars(a.planner)) + 2*i + form)
 }
 
-// tellClocks adds hidden columns with the server's time.
+// tellClocks adds hidden columns with the value of a subquery (scalar.go), and with the server's time.
 func tellClocks(s *planner) {
-	var columns []string
+	columns := scalars(s)
 	for _, text := range s.clocks {
 		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))
-		s.copies = s.copies || strings.ContainsAny(text, "0123456789")
 	}
+	s.copies = s.copies || strings.ContainsAny(strings.Join(append(s.clocks, scalars(s)...), ""), `0123456789'"`)
 	if tellBehind(s, columns) {
 		s.plan.Moments = len(columns)
 	}

@@ -3,7 +3,6 @@ package mysql
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"wirecheck/rewrite"
@@ -68,26 +67,36 @@ func TestClocks(t *testing.T) {
 		if answer.err != "" {
 			t.Fatal(sc.SQL, answer.err)
 		}
-		var moments []condition.Value
-		for _, row := range answer.rows {
-			moments = slices.Concat(rewrite.ReadLists(row[len(row)-plan.Moments:])...)
-		}
-		of := plan.Asks[0].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments)
-		for _, row := range r.rows {
-			want := condition.True
-			switch string(row[1]) {
-			case "NULL":
-				want = condition.Null
-			case "0":
-				want = condition.False
-			}
-			got := of.Holds(images[string(row[0])])
-			if counts[got]++; got != want && got != condition.Unsure {
-				t.Fatalf("%s of %v: %d, the server says %d (%s)", where, images[string(row[0])], got, want, of.String())
-			}
-		}
+		asTheServer(t, where, atMoments(plan, 0, answer.rows), images, r.rows, counts)
 	}
 	if t.Logf("%v", counts); 2*(counts[condition.True]+counts[condition.False]) < counts[condition.Unsure] || counts[condition.True] < 1000 {
 		t.Errorf("false, null, true, unsure: %v", counts)
+	}
+}
+
+// atMoments is the condition of what a plan asks under a number, with the values that the rows of the answer tell.
+func atMoments(p *rewrite.Plan, ask int, rows [][][]byte) condition.Condition {
+	var moments []condition.Value
+	for _, row := range rows {
+		moments = rewrite.ReadMoments(row[len(row)-p.Moments:])
+	}
+	return p.Asks[ask].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments)
+}
+
+// asTheServer compares a condition with the server's answer, rows of a key and a truth value, and counts what it is for each of them.
+func asTheServer(t *testing.T, what string, of condition.Condition, images map[string]condition.Image, rows [][][]byte, counts map[condition.Truth]int) {
+	t.Helper()
+	for _, row := range rows {
+		want := condition.True
+		switch string(row[1]) {
+		case "NULL":
+			want = condition.Null
+		case "0":
+			want = condition.False
+		}
+		got := of.Holds(images[string(row[0])])
+		if counts[got]++; got != want && got != condition.Unsure {
+			t.Fatalf("%s of %v: %d, the server says %d (%s)", what, images[string(row[0])], got, want, of.String())
+		}
 	}
 }

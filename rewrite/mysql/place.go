@@ -66,3 +66,23 @@ func place(e ast.ExprNode) int {
 	}
 	return 0
 }
+
+// placeOf notes the tokens of the numbers of the statement's only LIMIT: LIMIT count, LIMIT count OFFSET skip, or LIMIT skip, count.
+func (a *asker) placeOf(limit *ast.Limit) {
+	t := a.text
+	for i := range t.Tokens {
+		if t.Is(i, "LIMIT") {
+			if a.places == nil {
+				a.places = map[ast.Node]int{}
+			}
+			first, second := limit.Count, limit.Offset
+			if i+2 < len(t.Tokens) && t.Is(i+2, ",") {
+				first, second = second, first
+			}
+			if a.places[first] = i + 1; second != nil {
+				a.places[second] = i + 3
+			}
+			return
+		}
+	}
+}

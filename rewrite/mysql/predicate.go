@@ -71,7 +71,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		first = s.whereIn(around.in)
 	}
 	if !ask.Exists && !ask.Around && around == nil && (all.sub > 1 || n.From == nil && all.sub > 0) {
-		all.sub -= beside(s, n)
+		all.sub -= beside(s, n) + asksScalar(s, n)
 		all.queries, first = all.sub, s.whereIn(n)
 	}
 	switch {
@@ -86,14 +86,18 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		lock = n.LockInfo.LockType
 	}
 	joined := ok && len(list) > 1 && lefts(n, list)
+	var having *rewrite.Attribute
+	if n == client && ok {
+		having = groupsShown(s, n, list)
+	}
 	ask.Joined = ask.Joined || joined
 	switch {
 	case !ok, len(list) != 1 && !joined, all.sub > 1, n.With != nil, all.queries > 1:
 		return severalTables
 	case !list[0].watched():
 		return ""
-	case n.Having != nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
-		return "HAVING hides groups"
+	case n.Having != nil && having == nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
+		return condition.HiddenGroups
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
@@ -104,7 +108,10 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return ""
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
-	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil
+	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
+	if having != nil {
+		ask.Where = condition.OfGroups(kindOf(having), having.Name)
+	}
 	switch {
 	case n.Limit == nil || ask.Merged || ask.Single:
 	case n.OrderBy == nil:
@@ -217,7 +224,6 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 		return "it reads " + src.why
 	}
 	a := &asker{planner: s, src: src, ask: ask, places: s.places(where, first)}
-	a.ask.Where = condition.Always
 	if limit != nil {
 		a.placeOf(limit)
 		if a.ask.Limit = a.value(limit.Count, condition.Number); a.ask.Limit == nil {
@@ -227,8 +233,10 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 			return rewrite.SkipsRows
 		}
 	}
-	if where != nil {
-		a.ask.Where = a.condition(where)
+	if where == nil {
+		a.ask.Where = condition.And(a.ask.Where)
+	} else {
+		a.ask.Where = condition.And(a.condition(where), a.ask.Where)
 	}
 	if around != nil {
 		seen := *src
@@ -326,26 +334,6 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 		return nil
 	}
 	return out
-}
-
-// placeOf notes the tokens of the numbers of the statement's only LIMIT: LIMIT count, LIMIT count OFFSET skip, or LIMIT skip, count.
-func (a *asker) placeOf(limit *ast.Limit) {
-	t := a.text
-	for i := range t.Tokens {
-		if t.Is(i, "LIMIT") {
-			if a.places == nil {
-				a.places = map[ast.Node]int{}
-			}
-			first, second := limit.Count, limit.Offset
-			if i+2 < len(t.Tokens) && t.Is(i+2, ",") {
-				first, second = second, first
-			}
-			if a.places[first] = i + 1; second != nil {
-				a.places[second] = i + 3
-			}
-			return
-		}
-	}
 }
 
 // operators are those of comparisons, and mirrored what they are with the sides exchanged.
@@ -472,6 +460,9 @@ func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) conditi
 			continue
 		}
 		v := a.value(n, of.reads)
+		if v == nil && len(list) == 1 {
+			v = a.scalared(n, of)
+		}
 		if v == nil && len(list) == 1 {
 			of, v = a.clocked(n, of)
 		}

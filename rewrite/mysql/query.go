@@ -96,6 +96,9 @@ func noRows(n *ast.SelectStmt) bool {
 // readable adds the columns that tell what was read, one for each source that can be seen. nested is how many queries with tables stand in n.
 func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested int) {
 	p := s.plan
+	if existenceTold(s, n) {
+		return
+	}
 	op, locking := history.OpRead, s.session.LockingReads
 	if n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone {
 		op, locking = history.OpLock, true

@@ -52,8 +52,6 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 	if rows = min(rows, int(min(s.session.GroupConcat, 1<<24))/groupEntryNamed/len(list)); rows < 1 {
 		return false
 	}
-	tables := make([]told, len(list))
-	values := make([]string, len(list))
 	for i := range list {
 		src := &list[i]
 		if (n.Distinct || q.Distinct) && !grouped && len(list) > 1 && !s.showsOf(q, list, src) { // the server stops at the first row of such a table
@@ -69,12 +67,8 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 			}
 			src.byKey(s.r.flavor)
 		}
-		tables[i], values[i] = toldOf(src), "IFNULL("+src.version(true)+",'')"
 	}
-	value := values[0]
-	if len(values) > 1 {
-		value = "CONCAT_WS('|'," + strings.Join(values, ",") + ")"
-	}
+	tables, value := scannedVersions(list)
 	add := "," + s.collected(value, rows, text)
 	s.edits = append(s.edits, edit{at: at, add: add + " ", check: ",wc_probe "})
 	s.silent = n.Having != nil || n.Limit != nil || q.Having != nil

@@ -125,6 +125,9 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		if e.Op == opcode.LogicAnd && !not {
 			r.condition(e.L, false)
 			r.condition(e.R, false)
+		} else if operators[e.Op] != "" {
+			r.compared(e.L)
+			r.compared(e.R)
 		}
 	case *ast.ExistsSubqueryExpr:
 		q := selectIn(e.Sel)
@@ -152,6 +155,14 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		default:
 			r.member(e.Expr, q)
 		}
+	}
+}
+
+// compared looks at what a comparison compares: a subquery that names nothing around it has one value, whatever the row.
+func (r *reader) compared(e ast.ExprNode) {
+	if sub, ok := unwrapped(e).(*ast.SubqueryExpr); ok && r.closed(selectIn(sub)) {
+		r.value(sub)
+		r.silent = true
 	}
 }
 

@@ -21,9 +21,6 @@ type shownGroups struct {
 	shown  string
 }
 
-// hiddenGroups is why it is not known what a change of a row means.
-const hiddenGroups = "HAVING hides groups"
-
 // groupsShown gives the groups of a query with HAVING; nil if its answer does not tell them, or they have no aggregates in it.
 func groupsShown(x *planner, s *pg.SelectStmt) *shownGroups {
 	if s.HavingClause == nil || len(s.GroupClause) != 1 || len(s.FromClause) != 1 || s.LimitCount != nil || s.LimitOffset != nil || len(s.DistinctClause) > 0 || s.WithClause != nil || refersSubquery(s) || !x.native || x.plan.Cursor != nil {
@@ -71,5 +68,5 @@ func (g *shownGroups) tell(x *planner, query string) []string {
 
 // certain is the condition that a row is one of a group that the answer shows; it is not certain of others.
 func (g *shownGroups) certain() condition.Condition {
-	return condition.Condition{Op: "or", Args: []condition.Condition{condition.Listed(kindOf(g.column), g.column.Name, 0), condition.Unknown(hiddenGroups)}}
+	return condition.OfGroups(kindOf(g.column), g.column.Name)
 }

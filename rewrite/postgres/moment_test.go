@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"wirecheck/history"
@@ -104,7 +103,7 @@ func TestClocks(t *testing.T) {
 // atMoments is the condition of what a plan asks under a number, with the values that the rows of the answer tell, and these.
 func atMoments(p *rewrite.Plan, ask int, rows [][][]byte) (of condition.Condition, moments []condition.Value) {
 	for _, row := range rows {
-		moments = slices.Concat(rewrite.ReadLists(row[len(row)-p.Moments:])...)
+		moments = rewrite.ReadMoments(row[len(row)-p.Moments:])
 	}
 	return p.Asks[ask].Where.Bind(func(int) (condition.Value, bool) { return nil, false }).At(moments), moments
 }

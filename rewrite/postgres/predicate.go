@@ -94,7 +94,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	case tables > 1, rv == nil, s.WithClause != nil:
 		x.plan.Unread = "it reads several tables or a subquery"
 	case s.HavingClause != nil && !soleGroup(x, s) && x.plan.Keys == 0:
-		x.plan.Unread = hiddenGroups
+		x.plan.Unread = condition.HiddenGroups
 	case skipsLocked(s):
 		asksForNone(x, s)
 	default:

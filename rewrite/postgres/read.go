@@ -11,6 +11,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -326,7 +327,7 @@ const minCovered = 500
 // askGroups asks for the versions behind each row of an aggregate query; nil if the tables are too large.
 func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {
 	if s.HavingClause != nil {
-		x.missing(hiddenGroups)
+		x.missing(condition.HiddenGroups)
 	}
 	if len(s.GroupClause) > 0 && (s.LimitCount != nil || s.LimitOffset != nil) {
 		x.limitGroups(s)

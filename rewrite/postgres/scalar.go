@@ -27,9 +27,6 @@ type scalar struct {
 	expr  string
 }
 
-// behindComparison is why it is not known what a change in the table of such a subquery means.
-const behindComparison = "a comparison with a subquery may come out the same behind a change"
-
 // findScalar notes the subquery with which a condition that AND joins with others compares a column, if the answer can tell its value. It takes one at most.
 func findScalar(x *planner, where *pg.Node) {
 	if !x.native || x.plan.Cursor != nil || x.inWith || len(x.inside) > 0 || !x.catalog.Usable() {
@@ -177,7 +174,7 @@ func asksScalar(x *planner, s *pg.SelectStmt) (tables int) {
 	}
 	asked, before := len(x.plan.Asks), x.plan.Unread
 	q := x.scalar.query
-	x.asked(q.FromClause[0].GetRangeVar(), q.WhereClause, rewrite.Ask{Where: condition.Unknown(behindComparison)})
+	x.asked(q.FromClause[0].GetRangeVar(), q.WhereClause, rewrite.Ask{Where: condition.Unknown(rewrite.BehindComparison)})
 	x.plan.Unread = before
 	return len(x.plan.Asks) - asked
 }

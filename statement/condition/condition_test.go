@@ -193,9 +193,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestWordsOfAlways: beside another condition, what holds for all rows is not worth words.
-func TestWordsOfAlways(t *testing.T) {
-	for text, want := range map[string]string{`(and (= number room 1) (true))`: "room = 1", `(or (= number room 1) (true))`: "true", `(true)`: "true", `(and (true) (and))`: "true", `(and (= number room 1) (null hour))`: "room = 1 and hour is null"} {
+// TestWordsOfParts: beside another condition, what holds for all rows is not worth words.
+func TestWordsOfParts(t *testing.T) {
+	for text, want := range map[string]string{`(and (= number room 1) (or (= number hour 9) (unsure "why")))`: "room = 1 and hour = 9", `(or (= number hour 9) (unsure "why") (null hour))`: "hour = 9 or hour is null", `(or (unsure "why") (unsure "why"))`: "... or ...",
+		`(and (= number room 1) (true))`: "room = 1", `(or (= number room 1) (true))`: "true", `(true)`: "true", `(and (true) (and))`: "true", `(and (= number room 1) (null hour))`: "room = 1 and hour is null"} {
 		c, err := Parse(text)
 		if got := c.Words(); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)

@@ -2,6 +2,7 @@ package condition
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -13,14 +14,30 @@ func (c Condition) Of() string {
 	return c.Column
 }
 
-// Words is the condition as people write it; those of Always if it holds for all rows.
+// alternatives is the condition without alternatives that are not certain, if others are.
+func (c Condition) alternatives() Condition {
+	certain := slices.DeleteFunc(slices.Clone(c.Args), func(a Condition) bool { return a.Op == "unsure" })
+	switch {
+	case c.Op != "or" || len(certain) == 0:
+	case len(certain) == 1:
+		return certain[0]
+	default:
+		c.Args = certain
+	}
+	return c
+}
+
+// Words is the condition as people write it; those of Always if it holds for all rows. Of several alternatives, those that are not certain are left out: where it
+// certainly holds, another one does.
 func (c Condition) Words() string {
+	c = c.alternatives()
 	switch c.Op {
 	case "true":
 		return c.Op
 	case "and", "or":
 		var list []string
 		for _, a := range c.Args {
+			a = a.alternatives()
 			w := a.Words()
 			if w == Always.Op && c.Op == "or" {
 				return w

@@ -87,7 +87,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	joined := ok && len(list) > 1 && lefts(n, list)
 	var having *rewrite.Attribute
-	if n == client && ok {
+	if n == client && ok && list[0].rel != nil {
 		having = groupsShown(s, n, list)
 	}
 	ask.Joined = ask.Joined || joined
@@ -96,13 +96,15 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return severalTables
 	case !list[0].watched():
 		return ""
+	case list[0].rel == nil:
+		return list[0].why
 	case n.Having != nil && having == nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
 		return condition.HiddenGroups
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
 	case s.r.flavor == TiDB && lock != ast.SelectLockNone && lock != ast.SelectLockForUpdate && lock != ast.SelectLockForUpdateNoWait && lock != ast.SelectLockForUpdateWaitN:
 		return "FOR SHARE may lock nothing"
-	case list[0].rel != nil && (lock == ast.SelectLockForUpdateSkipLocked || lock == ast.SelectLockForShareSkipLocked):
+	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
 		// It may leave out any row (MySQL manual, 17.7.2.4: an inconsistent view, for tables that are queues), so nothing follows of those that it leaves out.
 		s.plan.Asks = append(s.plan.Asks, rewrite.Ask{Table: list[0].table(), Where: condition.Never, Current: true})
 		return ""

@@ -51,7 +51,7 @@ func (c Condition) Words() string {
 		}
 		return cmp.Or(strings.Join(list, " "+c.Op+" "), Always.Op)
 	case "not":
-		return "not (" + c.Args[0].Words() + ")"
+		return c.Args[0].denied()
 	case "null":
 		return c.Of() + " is null"
 	case "unsure":
@@ -94,4 +94,22 @@ func (c Condition) Words() string {
 		return of + " like " + list[0]
 	}
 	return of + " " + c.Op + " " + list[0]
+}
+
+// denied is NOT c as people write it.
+func (c Condition) denied() string {
+	switch words := c.Words(); c.Op {
+	case "null":
+		return c.Of() + " is not null"
+	case "in", "like", "ilike", "prefix":
+		op := strings.Replace(c.Op, "prefix", "like", 1)
+		return c.Of() + " not " + op + strings.TrimPrefix(words, c.Of()+" "+op)
+	case "=":
+		if c.Term == nil {
+			return c.Of() + " <> " + strings.TrimPrefix(words, c.Of()+" = ")
+		}
+		fallthrough
+	default:
+		return "not (" + words + ")"
+	}
 }

@@ -304,6 +304,9 @@ func (r *reader) statement(x *plannedStatement) (trouble string) {
 		default:
 			f.why = "the server refused it for what its transaction or others do (" + string(st.Reason) + ")"
 		}
+		if r.early(f) {
+			f.why = "a constraint refused it while what another transaction had written was not committed"
+		}
 	}
 	if why := r.sets(f); why != "" {
 		f.why = why
@@ -319,6 +322,20 @@ func (r *reader) statement(x *plannedStatement) (trouble string) {
 	}
 	r.facts = append(r.facts, f)
 	return ""
+}
+
+// early reports whether a constraint refused a statement that may not have seen what another transaction had written by then: where statements read what is
+// committed before they lock, one that fails does not wait (TiDB documentation, pessimistic transaction mode).
+func (r *reader) early(f *fact) bool {
+	if r.plan.dbms.AfterWait != product.WaitRestarts || !answer.BreaksConstraint(f.step.Answer.Err) {
+		return false
+	}
+	for txn, writes := range r.own {
+		if txn != f.txn && len(writes) > 0 && r.transactions[txn].End > f.step.Sent {
+			return true
+		}
+	}
+	return false
 }
 
 // savepoint follows savepoints: what was done since one that is rolled back to is as if it had not been done.

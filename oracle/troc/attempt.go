@@ -30,6 +30,11 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	case err != nil:
 		return nil, nil, err
 	}
+	if mode != product.LockNone && tr.addressed == nil && c.oneView(kind, q) {
+		if tr.addressed, err = c.behindView(ctx, st, r.locked[0], cand.views[r.locked[0]]); err != nil {
+			return nil, nil, err
+		}
+	}
 	guesses, err := guessed(ctx, c, from, i, kind, r, cand, tr, mode != product.LockNone)
 	if err != nil {
 		return nil, nil, err

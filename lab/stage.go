@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wirecheck/answer"
@@ -147,9 +148,11 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 		}
 		return schedule.Step{}, fmt.Errorf("execute on the stage: %w", err)
 	}
-	statements, err := s.describe(sql)
-	if err != nil {
-		return schedule.Step{}, err
+	statements := []statement.Statement{{Text: sql}}
+	if strings.Contains(sql, ";") { // perhaps several, whose answers must be told apart
+		if statements, err = s.describe(sql); err != nil {
+			return schedule.Step{}, err
+		}
 	}
 	steps := split(schedule.Step{Session: session, Before: a.Before, After: a.After, Effect: o.Effect, Reason: o.Reason}, sql, statements, a)
 	return steps[len(steps)-1], nil

@@ -21,7 +21,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	q := &st.Statement
 	x := c.txOf[i]
 	mode := modeOf(c.p, c.txs[x].Level, kind, q)
-	tr, err := c.t.try(ctx, st, cand.views, mode != product.LockNone)
+	tr, err := onViews(ctx, c, st, kind, mode, r, cand)
 	switch impossible := errors.Is(err, errNoView); {
 	case cand.guess && (impossible || err == nil && differ(st, &tr.answer) != ""):
 		return nil, nil, nil
@@ -29,11 +29,6 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		return viewless(ctx, c, from, i, kind, r, cand)
 	case err != nil:
 		return nil, nil, err
-	}
-	if mode != product.LockNone && tr.addressed == nil && c.oneView(kind, q) {
-		if tr.addressed, err = c.behindView(ctx, st, r.locked[0], cand.views[r.locked[0]]); err != nil {
-			return nil, nil, err
-		}
 	}
 	guesses, err := guessed(ctx, c, from, i, kind, r, cand, tr, mode != product.LockNone)
 	if err != nil {

@@ -272,7 +272,7 @@ func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r
 			}
 		}
 	}
-	if (r.through || r.inner) && !c.oneView(kind, q) {
+	if (r.through || r.inner) && !oneView(c, kind, q) {
 		aside(c, w, i, r, cand, set)
 	}
 	if st.Waited && len(r.locked)+len(r.read) > 1 {

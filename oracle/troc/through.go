@@ -25,14 +25,25 @@ func rowwise(definition string) bool {
 // apart finds what has the MySQL family evaluate a view by itself: it locks no rows then (MySQL manual, 10.2.2.4; 25.5.2).
 var apart = regexp.MustCompile(`(?i)\b(derived_merge|temptable|no_merge)\b`)
 
+// onViews executes a statement on a candidate's views. A locking read of a view addresses the rows behind it.
+func onViews(ctx context.Context, c *check, st *schedule.Step, kind product.Kind, mode product.Mode, r roles, cand *candidate) (tr *trial, err error) {
+	locks := mode != product.LockNone
+	tr, err = c.t.try(ctx, st, cand.views, locks)
+	if err == nil && locks && tr.addressed == nil && oneView(c, kind, &st.Statement) {
+		name := r.locked[0]
+		tr.addressed, err = behindView(ctx, c, st, name, cand.views[name])
+	}
+	return tr, err
+}
+
 // oneView reports whether a statement is a locking read of one view, each of whose rows is a row of a table.
-func (c *check) oneView(kind product.Kind, q *statement.Statement) bool {
+func oneView(c *check, kind product.Kind, q *statement.Statement) bool {
 	return (kind == product.ForUpdate || kind == product.Share) && q.Verb == "select" && len(q.Tables) == 1 && c.features.rowwise[q.Tables[0].Name] &&
 		!c.s.Says(apart) && !q.SetOperation && !q.Aggregate && !q.HasSubquery && !q.Limit
 }
 
 // behindView asks which rows of its table a locking read of one view chose: those of which it gives a row if they are there alone.
-func (c *check) behindView(ctx context.Context, st *schedule.Step, name string, rel relation) (addressed map[string][]int, err error) {
+func behindView(ctx context.Context, c *check, st *schedule.Step, name string, rel relation) (addressed map[string][]int, err error) {
 	ids := []int{}
 	for _, one := range rel {
 		tr, err := c.t.try(ctx, st, map[string]relation{name: {one}}, false)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -113,11 +114,17 @@ func (l *Lab) Thorough(on bool) {
 func (l *Lab) Forget() { l.current, l.contents = nil, nil }
 
 // do executes one step.
-func (s *session) do(ctx context.Context, sql string) (answer.Answer, error) {
-	a, err := s.conn.Do(ctx, sql)
+// between ends a statement, and a comment in which it may end.
+const between = "\n;\n"
+
+func (s *session) do(ctx context.Context, parts ...string) (answer.Answer, error) {
+	a, err := s.conn.Do(ctx, strings.Join(parts, between))
 	s.inside, s.lost = a.After.InTransaction(), err != nil
-	s.used, s.dirty = true, s.dirty || s.lost || !plain(sql)
-	s.limits = s.limits || limits.MatchString(sql)
+	s.used, s.dirty = true, s.dirty || s.lost
+	for _, sql := range parts {
+		s.dirty = s.dirty || !plain(sql)
+		s.limits = s.limits || limits.MatchString(sql)
+	}
 	return a, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"wirecheck/answer"
@@ -102,22 +103,58 @@ func (s *Stage) Reset(ctx context.Context) error {
 
 // Execute implements schedule.Stage.
 func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.Step, error) {
+	statements := []statement.Statement{{Text: sql}}
+	if strings.Contains(sql, ";") { // perhaps several, whose answers must be told apart
+		var err error
+		if statements, err = s.describe(sql); err != nil {
+			return schedule.Step{}, err
+		}
+	}
+	steps, err := s.send(ctx, session, statements, sql)
+	if err != nil {
+		return schedule.Step{}, err
+	}
+	return steps[len(steps)-1], nil
+}
+
+// Together implements schedule.Together: one message has all statements.
+func (s *Stage) Together(ctx context.Context, session int, list ...string) ([]schedule.Step, error) {
+	if slices.ContainsFunc(list, func(sql string) bool { return strings.Contains(sql, ";") }) { // it may be several
+		return nil, nil
+	}
+	var statements []statement.Statement
+	for _, sql := range list {
+		statements = append(statements, statement.Statement{Text: sql})
+	}
+	steps, err := s.send(ctx, session, statements, list...)
+	if err != nil {
+		return nil, err
+	}
+	if last := &steps[len(steps)-1]; len(steps) < len(list) && !last.Failed() {
+		return nil, fmt.Errorf("execute on the stage: %d statements in one message have other answers than one each: %s", len(list), strings.Join(list, "; "))
+	}
+	return steps, nil
+}
+
+// send executes what is one message, and makes a step of each of its statements that was executed.
+func (s *Stage) send(ctx context.Context, session int, statements []statement.Statement, parts ...string) ([]schedule.Step, error) {
+	sql := strings.Join(parts, between)
 	s.lab.pristine = false
 	m := s.lab.members[session]
 	if m.lost {
 		if s.lost != nil && s.lost.Session == session {
-			return schedule.Step{}, s.lost
+			return nil, s.lost
 		}
-		return schedule.Step{}, fmt.Errorf("session %d's connection is gone", session+1)
+		return nil, fmt.Errorf("session %d's connection is gone", session+1)
 	}
 	b := s.lab.config.Backend
 	limit, cancel := context.WithTimeout(ctx, stageLimit)
 	defer cancel()
-	a, err := m.do(limit, sql)
+	a, err := m.do(limit, parts...)
 	o := b.Outcome(a, err)
-	s.lab.altered = s.lab.altered || defines(sql)
+	s.lab.altered = s.lab.altered || slices.ContainsFunc(parts, defines)
 	if err != nil && ctx.Err() != nil {
-		return schedule.Step{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if err != nil && limit.Err() != nil {
 		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
@@ -126,7 +163,7 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 			if kill.Err() != nil {
 				err = fmt.Errorf("%w: %w", ErrStays, err)
 			}
-			return schedule.Step{}, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
+			return nil, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
 		}
 		o = answer.Outcome{Effect: answer.EffectGone, Reason: answer.ReasonLockTimeout}
 		s.lost = &Lost{Session: session, SQL: sql, Ended: true, Text: fmt.Sprintf("no answer within %v", stageLimit)}
@@ -143,16 +180,11 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 	}
 	if err != nil && a.Err == nil {
 		if s.lost != nil {
-			return schedule.Step{}, s.lost
+			return nil, s.lost
 		}
-		return schedule.Step{}, fmt.Errorf("execute on the stage: %w", err)
+		return nil, fmt.Errorf("execute on the stage: %w", err)
 	}
-	statements, err := s.describe(sql)
-	if err != nil {
-		return schedule.Step{}, err
-	}
-	steps := split(schedule.Step{Session: session, Before: a.Before, After: a.After, Effect: o.Effect, Reason: o.Reason}, sql, statements, a)
-	return steps[len(steps)-1], nil
+	return split(schedule.Step{Session: session, Before: a.Before, After: a.After, Effect: o.Effect, Reason: o.Reason}, sql, statements, a), nil
 }
 
 // Lost is a session whose connection ended by a statement that the stage was asked to execute. Everything that is asked of the session

@@ -113,7 +113,7 @@ func TestStage(t *testing.T) {
 			want("t: 1|x, 2|NULL")
 			execute(t, s, 0, "BEGIN")
 			st := execute(t, s, 0, "UPDATE t SET b = 'y' WHERE a = 2")
-			if st.Before != answer.Open || st.After != answer.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != answer.EffectNone {
+			if st.Before != answer.Open || st.After != answer.Open || st.Answer.Affected != 1 || st.Statement.Text != "UPDATE t SET b = 'y' WHERE a = 2" || st.Effect != answer.EffectNone {
 				t.Errorf("the update is %+v", st)
 			}
 			want("t: 1|x, 2|NULL") // not committed

@@ -23,6 +23,7 @@ const (
 	VirtualIndex      CauseID = "a sorted read by an index of a virtual column loses rows"
 	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
 	KeyUnseen         CauseID = "a foreign key that acts hides a duplicate key"
+	ForeignSnapshot   CauseID = "a foreign key is followed in the transaction's snapshot"
 	CurrentRead       CauseID = "current read in a write"
 	NonlockingRead    CauseID = "nonlocking read in a write"
 	OlderSnapshot     CauseID = "older snapshot commits last"

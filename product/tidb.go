@@ -67,6 +67,11 @@ var tidb = Product{
 			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",
 		},
 		{
+			ID: ForeignSnapshot, Confirmed: true,
+			Reason: "a write of a pessimistic transaction looks for the rows to which its foreign keys lead in the transaction's snapshot, and not among those that are committed",
+			Source: "pingcap/tidb#70600; TiDB documentation, pessimistic mode: DML reads the latest committed version",
+		},
+		{
 			ID:     MovedAway,
 			Reason: "the write met a row under the key that another transaction has given it since the snapshot, and the transaction goes on to see it under the old key, too",
 			Source: "pingcap/tidb#23966 (closed: compatible with MySQL; current read and snapshot read); #54744 is the same, and open",

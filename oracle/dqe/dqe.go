@@ -239,18 +239,15 @@ func Translate(st *statement.Statement, family bool) Queries {
 // try executes the three statements.
 func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 	q := Translate(&st.Statement, c.family && !c.lite)
-	chosen, err := c.stage.Execute(ctx, st.Session, q.Select)
+	asked, err := schedule.Together(ctx, c.stage, st.Session, q.Select, q.Remain)
 	if err != nil {
 		return err
 	}
-	all, err := c.stage.Execute(ctx, st.Session, q.Remain)
-	if err != nil {
-		return err
-	}
-	if e := first(chosen, all); e != nil {
+	if e := first(asked...); e != nil {
 		c.v.Note("%s: not compared: %s", q.Select, e.Text())
 		return nil
 	}
+	chosen, all := asked[0], asked[1]
 	if n := len(answer.DiffRows(answer.DistinctRows(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
 		c.v.Unknown = "the server did not number the rows"
 		return nil
@@ -286,17 +283,16 @@ func first(steps ...schedule.Step) *answer.Error {
 // constraints may forbid it, and in strict mode the MySQL family refuses to write where a condition has values that it only
 // warns of in a query (MySQL manual, 7.1.11, "Strict SQL Mode").
 func (c *checker) within(ctx context.Context, session int, write, query string) (*answer.Result, error) {
-	var got [4]schedule.Step
-	for i, sql := range [4]string{"BEGIN", write, query, "ROLLBACK"} {
-		if i == 2 && got[1].Answer.Err != nil {
-			continue
-		}
-		var err error
-		if got[i], err = c.stage.Execute(ctx, session, sql); err != nil {
+	got, err := schedule.Together(ctx, c.stage, session, "BEGIN", write, query, "ROLLBACK")
+	if err != nil {
+		return nil, err
+	}
+	if len(got) < 4 {
+		if _, err := c.stage.Execute(ctx, session, "ROLLBACK"); err != nil {
 			return nil, err
 		}
 	}
-	if e := first(got[:]...); e != nil {
+	if e := first(got...); e != nil {
 		c.v.Note("%s: not compared: %s", write, e.Text())
 		return nil, nil
 	}

@@ -125,23 +125,23 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	f.Name = oracle.NameResult
 	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))
 	f.Difference.Observed = schedule.SideOf(b.Columns, d.Extra, len(b.Rows)-len(d.Extra))
-	if err := c.opinion(ctx, &got, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
+	if err := c.opinion(ctx, st, got.After, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
 		return err
 	}
 	return c.report(ctx, f)
 }
 
 // opinion names the database whose answer has not as many rows as the query's condition is true for. If it is the raw one, the sides change places.
-func (c *checker) opinion(ctx context.Context, got *schedule.Step, d *oracle.Difference, rows, raw int) error {
-	st := &got.Statement
-	if rows == raw || got.After == answer.Failed || st.Clauses.Where == "" || st.Aggregate || st.Distinct || st.SetOperation || st.Window || st.Clauses.GroupBy != "" || st.Clauses.Having != "" {
+func (c *checker) opinion(ctx context.Context, asked *schedule.Step, now answer.State, d *oracle.Difference, rows, raw int) error {
+	st := &asked.Statement
+	if rows == raw || now == answer.Failed || st.Clauses.Where == "" || st.Aggregate || st.Distinct || st.SetOperation || st.Window || st.Clauses.GroupBy != "" || st.Clauses.Having != "" {
 		return nil
 	}
-	here, err := c.s.AskTruth(ctx, c.stage, got.Session, st, got.After)
+	here, err := c.s.AskTruth(ctx, c.stage, asked.Session, st, now)
 	if err != nil || here == nil {
 		return err
 	}
-	there, err := c.s.AskTruth(ctx, c.o.Raw, got.Session, st, answer.Idle)
+	there, err := c.s.AskTruth(ctx, c.o.Raw, asked.Session, st, answer.Idle)
 	if err != nil || there == nil || there.True != here.True || there.False != here.False || there.Null != here.Null {
 		return err
 	}

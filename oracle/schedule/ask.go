@@ -11,20 +11,54 @@ import (
 // Ask executes a query of an oracle's own in a session. A query that is refused leaves the session's transaction as it was, also
 // where an error fails it (fails: PostgreSQL).
 func Ask(ctx context.Context, stage Stage, session int, sql string, now answer.State, fails bool) (Step, error) {
-	guarded := fails && now == answer.Open
-	if guarded {
-		if _, err := stage.Execute(ctx, session, "SAVEPOINT wirecheck_ask"); err != nil {
-			return Step{}, err
+	got, err := AskAll(ctx, stage, session, now, fails, sql)
+	if err != nil {
+		return Step{}, err
+	}
+	return got[0], nil
+}
+
+// AskAll is Ask of several queries, until the server refuses one: that one is the last that it gives.
+func AskAll(ctx context.Context, stage Stage, session int, now answer.State, fails bool, queries ...string) ([]Step, error) {
+	if !fails || now != answer.Open {
+		return Together(ctx, stage, session, queries...)
+	}
+	const undo = "ROLLBACK TO SAVEPOINT wirecheck_ask"
+	steps, err := Together(ctx, stage, session, append(append([]string{"SAVEPOINT wirecheck_ask"}, queries...), undo)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) < len(queries)+2 {
+		if _, err = stage.Execute(ctx, session, undo); err != nil {
+			return nil, err
 		}
 	}
-	got, err := stage.Execute(ctx, session, sql)
-	if err != nil {
-		return got, err
+	if len(steps) == 1 { // no savepoint, no query
+		return steps, nil
 	}
-	if guarded {
-		_, err = stage.Execute(ctx, session, "ROLLBACK TO SAVEPOINT wirecheck_ask")
+	return steps[1:min(len(steps), len(queries)+1)], nil
+}
+
+// Together executes statements in a session, one after the other, until the server refuses one: that one is the last that it gives. A stage may send them in one
+// message, as far as it can tell their answers apart.
+func Together(ctx context.Context, stage Stage, session int, list ...string) (steps []Step, err error) {
+	if together, ok := stage.(interface {
+		Together(ctx context.Context, session int, list ...string) ([]Step, error)
+	}); ok {
+		if steps, err = together.Together(ctx, session, list...); err != nil || steps != nil {
+			return steps, err
+		}
 	}
-	return got, err
+	for _, sql := range list {
+		st, err := stage.Execute(ctx, session, sql)
+		if err != nil {
+			return nil, err
+		}
+		if steps = append(steps, st); st.Answer.Err != nil {
+			break
+		}
+	}
+	return steps, nil
 }
 
 // Where finds the WHERE clause of a statement: the bytes of Text from its keyword to its end. It is false if there is none, or it

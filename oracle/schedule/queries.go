@@ -68,11 +68,11 @@ func (s *Schedule) Queries(ctx context.Context, stage Stage, o Queries) (v Verdi
 // Ask executes queries of an oracle's own in place of this one, until the server refuses one: refused is its place among them, or -1.
 // The session's transaction stays as it was.
 func (q *Query) Ask(ctx context.Context, queries ...string) (answers []answer.Result, refused int, err error) {
-	for i, sql := range queries {
-		st, err := Ask(ctx, q.stage, q.Session, sql, q.now, q.s.DBMS().ErrorFails)
-		if err != nil {
-			return nil, 0, err
-		}
+	steps, err := AskAll(ctx, q.stage, q.Session, q.now, q.s.DBMS().ErrorFails, queries...)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, st := range steps {
 		if answers = append(answers, st.Answer); st.Answer.Err != nil {
 			return answers, i, nil
 		}

@@ -18,7 +18,7 @@ type Stage interface {
 	// temporary tables are left.
 	Reset(ctx context.Context) error
 	// Execute executes one statement in a session and waits for its answer. It fills Step but for Name, Sent, Done, Waited and For,
-	// which are zero. Sessions begin outside of a transaction, with the settings of a new connection. A statement that would wait for another session of the stage ends, after a time limit, with an
+	// which are zero; of Statement perhaps the text alone. Sessions begin outside of a transaction, with the settings of a new connection. A statement that would wait for another session of the stage ends, after a time limit, with an
 	// answer whose Reason is answer.ReasonLockTimeout.
 	Execute(ctx context.Context, session int, sql string) (Step, error)
 	// Tables reads all tables, on a connection of its own: it sees what is committed.

@@ -21,7 +21,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	q := &st.Statement
 	x := c.txOf[i]
 	mode := modeOf(c.p, c.txs[x].Level, kind, q)
-	tr, err := c.t.try(ctx, st, cand.views, mode != product.LockNone)
+	tr, err := onViews(ctx, c, st, kind, mode, r, cand)
 	switch impossible := errors.Is(err, errNoView); {
 	case cand.guess && (impossible || err == nil && differ(st, &tr.answer) != ""):
 		return nil, nil, nil

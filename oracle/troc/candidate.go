@@ -85,6 +85,13 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		}
 		list = append(list, cand)
 	}
+	if c.features.keys && kind.Writes() {
+		for _, snap := range w.txs[x].snapshots {
+			if other, found := behind(c, w, i, snap, &list[0]); found {
+				list = append(list, other)
+			}
+		}
+	}
 	if st.Waited && len(r.locked) == 1 && len(r.read) == 0 {
 		more, err := c.departures(ctx, w, i, kind, r.locked[0], &list[0])
 		if err != nil {
@@ -265,7 +272,7 @@ func (c *check) doubt(ctx context.Context, w *world, i int, kind product.Kind, r
 			}
 		}
 	}
-	if r.through || r.inner {
+	if (r.through || r.inner) && !oneView(c, kind, q) {
 		aside(c, w, i, r, cand, set)
 	}
 	if st.Waited && len(r.locked)+len(r.read) > 1 {

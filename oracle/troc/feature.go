@@ -17,6 +17,7 @@ type features struct {
 	touched   map[string]bool     // by table: an UPDATE sets a column to the time (MySQL family: ON UPDATE)
 	computed  map[string][]string // by table: the columns that are generated from others
 	views     map[string]string   // views that show nothing but tables: the one table that they are of, or empty
+	rowwise   map[string]bool     // views that show rows of one table, each by itself
 	late      bool                // constraints that are looked at when a transaction ends, and not before
 	primary   map[string][]string // by table: the columns of the primary key, in lower case; empty for a part that is no column
 	prefixes  map[string][]string // by table: those of which the key has only the beginning
@@ -62,12 +63,13 @@ func featureless(setup []string) string {
 // featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
 func featuresOf(setup []string, tables []string) features {
 	f := features{
-		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, primary: map[string][]string{}, prefixes: map[string][]string{},
+		generated: map[string][]string{}, computed: map[string][]string{}, views: map[string]string{}, rowwise: map[string]bool{}, primary: map[string][]string{}, prefixes: map[string][]string{},
 		unique: map[string][]string{}, touched: map[string]bool{},
 	}
 	for _, sql := range setup {
 		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
 			f.views[m[1]] = f.base(sql[len(m[0]):], tables)
+			f.rowwise[m[1]] = f.views[m[1]] != "" && rowwise(sql[len(m[0]):])
 		}
 		f.keys = f.keys || references.MatchString(sql)
 		f.acts = f.acts || acting.MatchString(sql)

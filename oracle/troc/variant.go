@@ -76,9 +76,10 @@ func (c *check) others(w *world, i int, cand *candidate) {
 	for at := c.place; at >= min(c.place, c.sentAt(i)); at-- {
 		moments = append(moments, moment{at: at})
 	}
-	if own, _ := c.p.View(c.txs[x].Level, product.Update); own.Locked == product.V4 || c.p.AfterWait == product.WaitRestarts {
+	var old []moment
+	if sees, _ := c.p.View(c.txs[x].Level, product.Update); sees.Locked == product.V4 || c.p.AfterWait == product.WaitRestarts {
 		for _, snap := range w.txs[x].snapshots {
-			moments = append(moments, moment{at: snap})
+			old = append(old, moment{at: snap})
 		}
 	}
 	if c.p.AfterWait == product.WaitRestarts {
@@ -98,10 +99,46 @@ func (c *check) others(w *world, i int, cand *candidate) {
 			known, ok := c.t.known(u)
 			return (ok || c.features.views[u.Name] == name) && (!ok || known == name)
 		})
-		for _, m := range moments {
+		met := moments
+		if own || foreignSnapshot(c, x) == nil {
+			met = append(slices.Clip(moments), old...)
+		}
+		for _, m := range met {
 			cand.vary(name, variant{w.view(name, x, m), itself}, "foreign keys look at table "+name+", which others write")
 		}
 	}
+}
+
+// foreignSnapshot is the bug by which a product follows foreign keys in a transaction's snapshot, where its writes are to read what is committed; nil if none is
+// known.
+func foreignSnapshot(c *check, x int) *product.Cause {
+	if sees, _ := c.p.View(c.txs[x].Level, product.Update); sees.Locked == product.V4 {
+		return nil
+	}
+	return c.p.Cause(product.ForeignSnapshot)
+}
+
+// behind is a write as it goes if it follows its foreign keys in a snapshot of its transaction; false if there is no such bug, or it makes no difference.
+func behind(c *check, w *world, i, snap int, cand *candidate) (other candidate, found bool) {
+	x := c.txOf[i]
+	q := &c.s.Steps[i].Statement
+	other = *cand
+	other.views, other.cause, other.snaps = maps.Clone(cand.views), foreignSnapshot(c, x), nil
+	if other.cause == nil || cand.cause != nil {
+		return other, false
+	}
+	used := map[string]bool{}
+	for _, u := range q.Tables {
+		if name, ok := c.t.known(u); ok {
+			used[name] = true
+		}
+	}
+	for _, name := range c.t.names {
+		if rel := w.view(name, x, moment{at: snap}); !used[name] && related(c, q, name) && !rel.equal(cand.views[name]) {
+			other.views[name], found = rel, true
+		}
+	}
+	return other, found
 }
 
 // looksBack says why a write that waited may have been refused, or not: it goes on with the rows that it had found, and its foreign keys look at those that

@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -45,6 +46,12 @@ func Describe(sql string) (list []statement.Statement, err error) {
 // the semicolons that are not in parentheses.
 func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 	var ends map[int]bool // places of the semicolons that end a statement; nil: all that are not in parentheses
+	if !slices.ContainsFunc(toks, func(t *pg.ScanToken) bool { return t.Token == pgsyntax.TokenEnd }) {
+		if len(toks) == 0 {
+			return nil
+		}
+		return [][]*pg.ScanToken{toks}
+	}
 	if tree, err := pgsyntax.Parse(sql); err == nil {
 		ends = map[int]bool{}
 		for _, raw := range tree.Stmts {

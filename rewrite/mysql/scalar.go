@@ -27,14 +27,14 @@ type scalar struct {
 	text string
 }
 
-// valueType says how a value compares: a text by its collation.
+// valueType says how a value compares: a text by its collation. Bytes and UUIDs have none, since JSON_ARRAY would give them another form.
 type valueType struct {
 	kind      condition.Kind
 	collation string
 }
 
 func typeOf(a *rewrite.Attribute) valueType {
-	if t := (valueType{kind: kindOf(a)}); a != nil && t.kind != condition.Other && typeName(a.Type) != "enum" {
+	if t := (valueType{kind: kindOf(a)}); a != nil && t.kind != condition.Other && t.kind != condition.Bytes && t.kind != condition.UUID && typeName(a.Type) != "enum" {
 		if t.kind == condition.Folded {
 			t.collation = a.Collation
 		}

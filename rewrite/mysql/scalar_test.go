@@ -12,7 +12,7 @@ import (
 )
 
 // scalarColumns are those of the two tables that TestScalars compares.
-const scalarColumns = "i INT, k BIGINT, u BIGINT UNSIGNED, m DECIMAL(20,4), r DECIMAL(30,12), t VARCHAR(20), tb VARCHAR(20) COLLATE utf8mb4_bin, d DATE, l DATETIME(6), KEY (m), KEY (u), KEY (t)"
+const scalarColumns = "i INT, k BIGINT, u BIGINT UNSIGNED, m DECIMAL(20,4), r DECIMAL(30,12), t VARCHAR(20), tb VARCHAR(20) COLLATE utf8mb4_bin, d DATE, l DATETIME(6), vb VARBINARY(20), KEY (m), KEY (u), KEY (t)"
 
 // TestScalars compares what conditions on the value of a subquery are said to be of rows with what the server says.
 func TestScalars(t *testing.T) {
@@ -24,9 +24,9 @@ func TestScalars(t *testing.T) {
 	c := conditionMaker{rand.New(rand.NewPCG(29, 11))}
 	for _, name := range []string{"c", "o"} {
 		p.wired.exec(t, "CREATE TABLE "+name+" (id INT PRIMARY KEY, "+scalarColumns+") CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
-		p.wired.exec(t, "INSERT INTO "+name+` VALUES (1, 3, 3, 9223372036854775808, 1.6667, 1.666666666667, 'ann', 'ann', '2026-01-01', '2026-01-01 09:00'),
-			(2, -1, 9007199254740993, 9007199254740993, 9007199254740993.0001, 2, 'Ann ', 'a"\\n', '2026-03-01', '2026-01-01 00:00:00.000001'),
-			(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (4, 7, 2, 18446744073709551615, -0.5, 1.666666666, 'ß', '', '1999-12-31', '9999-12-31 23:59:59'), (5, 0, 0, 0, 0.3333, 0.333333333333, 'ANN', 'ß', '2026-01-02', '2026-01-02')`)
+		p.wired.exec(t, "INSERT INTO "+name+` VALUES (1, 3, 3, 9223372036854775808, 1.6667, 1.666666666667, 'ann', 'ann', '2026-01-01', '2026-01-01 09:00', 'ann'),
+			(2, -1, 9007199254740993, 9007199254740993, 9007199254740993.0001, 2, 'Ann ', 'a"\\n', '2026-03-01', '2026-01-01 00:00:00.000001', 'Ann '),
+			(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (4, 7, 2, 18446744073709551615, -0.5, 1.666666666, 'ß', '', '1999-12-31', '9999-12-31 23:59:59', x'ff00'), (5, 0, 0, 0, 0.3333, 0.333333333333, 'ANN', 'ß', '2026-01-02', '2026-01-02', '')`)
 	}
 	p.load(t)
 	for _, name := range []string{"c", "o"} {
@@ -37,7 +37,7 @@ func TestScalars(t *testing.T) {
 	p.load(t)
 	p.session.UTF8 = true
 	images := map[string]condition.Image{}
-	columns := strings.Split("i k u m r t tb d l", " ")
+	columns := strings.Split("i k u m r t tb d l vb", " ")
 	for _, row := range p.wired.conn.query(t, "SELECT id, "+strings.Join(columns, ", ")+" FROM c").rows {
 		image := condition.Image{}
 		for i, name := range columns {

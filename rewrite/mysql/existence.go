@@ -19,6 +19,9 @@ import (
 //	SELECT wc_e.wc_v IS NOT NULL AS found,wc_e.wc_v FROM (SELECT (SELECT <version> FROM orders WHERE customer = 1 LIMIT 1) wc_v LIMIT 1) wc_e
 //
 // Both have the same type, if the subquery shows no columns by their names (MySQL 9.7.4). The clauses FROM and WHERE stay where they are, so parameters keep their places.
+//
+// Another row may have done as well: EXISTS stays true when the row that was found goes and another one is left. So no finding rests on the row, unless WHERE fixes a
+// whole unique key. Whether there is another one the server is not asked, since without an index it would read on to the end of the table.
 
 // existed is a SELECT EXISTS that is asked so.
 type existed struct {
@@ -70,8 +73,22 @@ func existenceTold(s *planner, n *ast.SelectStmt) bool {
 	})
 	p := s.plan
 	p.Hidden, p.Coverage, p.Decode = 1, history.CoverageExact, decodeScan(tables, soleRows)
-	p.Predicate = s.predicate(q.Where, list)
+	if p.Predicate = s.predicate(q.Where, list); p.Predicate {
+		p.Decode = anyOf(p.Decode)
+	}
 	return true
+}
+
+// anyOf marks what a decoder tells as rows in the place of which another one may have done as well: the answer does not depend on any of them for certain.
+func anyOf(decode func([]history.Access, [][]byte) ([]history.Access, error)) func([]history.Access, [][]byte) ([]history.Access, error) {
+	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
+		before := len(out)
+		out, err := decode(out, hidden)
+		for i := range out[min(before, len(out)):] {
+			out[before+i].Approx = true
+		}
+		return out, err
+	}
 }
 
 // shownByName reports whether a field of a select list is more than a literal or *, so that the server may find an error in it.

@@ -12,13 +12,15 @@ import (
 	"wirecheck/statement/mysqlsyntax"
 )
 
-// SELECT EXISTS stops at the first row that it finds, and any of those that fulfil the condition may be it. So the server is asked for that row, and EXISTS is whether there is
-// one:
+// SELECT EXISTS of a whole unique key finds one row, or none. So the server is asked for that row, and EXISTS is whether there is one:
 //
 //	SELECT EXISTS (SELECT * FROM orders WHERE customer = 1) AS found
 //	SELECT wc_e.wc_v IS NOT NULL AS found,wc_e.wc_v FROM (SELECT (SELECT <version> FROM orders WHERE customer = 1 LIMIT 1) wc_v LIMIT 1) wc_e
 //
 // Both have the same type, if the subquery shows no columns by their names (MySQL 9.7.4). The clauses FROM and WHERE stay where they are, so parameters keep their places.
+//
+// Of another condition, another row may have done as well: EXISTS stays true when the row that was found goes and another one is left. So the row alone tells nothing; a second
+// scan does, if it finds no other one.
 
 // existed is a SELECT EXISTS that is asked so.
 type existed struct {
@@ -34,7 +36,7 @@ func existenceTold(s *planner, n *ast.SelectStmt) bool {
 		return false
 	}
 	list, ok := s.sources(q.From.TableRefs, nil)
-	if !ok || len(list) != 1 || list[0].rel == nil || list[0].why != "" || len(list[0].rel.Key) == 0 || slices.ContainsFunc(q.Fields.Fields, shownByName) {
+	if !ok || len(list) != 1 || list[0].rel == nil || list[0].why != "" || len(list[0].rel.Key) == 0 || slices.ContainsFunc(q.Fields.Fields, shownByName) || s.predicate(q.Where, list) {
 		return false
 	}
 	if q.Where != nil && slices.ContainsFunc(walk(q.Where).functions, func(f string) bool { return clocks[f].name != "" }) { // tellClocks has no place for them
@@ -70,7 +72,6 @@ func existenceTold(s *planner, n *ast.SelectStmt) bool {
 	})
 	p := s.plan
 	p.Hidden, p.Coverage, p.Decode = 1, history.CoverageExact, decodeScan(tables, soleRows)
-	p.Predicate = s.predicate(q.Where, list)
 	return true
 }
 

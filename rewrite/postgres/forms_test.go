@@ -567,7 +567,7 @@ func TestLimits(t *testing.T) {
 // testForms verifies all forms; those in WITH whose columns the table decides are left alone if the text must not be refused.
 func testForms(t *testing.T, conn *pgconn.PgConn, c *rewrite.Catalog, firm bool) {
 	r := postgres.New(rewrite.CaptureAuto)
-	for _, f := range slices.Concat(forms, nativeForms) {
+	for _, f := range slices.Concat(forms, nativeForms, existenceForms) {
 		t.Run(fmt.Sprintf("%t %s", firm, f.sql), func(t *testing.T) {
 			if firm && strings.HasPrefix(f.sql, "WITH") && !strings.Contains(f.sql, "INSERT INTO") && (strings.Contains(f.sql, "RETURNING *") || strings.Contains(f.sql, "RETURNING account.*")) {
 				f.coverage, f.facts = "-", "-"

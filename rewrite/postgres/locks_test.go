@@ -71,7 +71,7 @@ var scan = regexp.MustCompile(`(Seq|Index|Bitmap Heap|Tid|Sample|LockRows|Update
 // TestLocks: a changed text takes the same locks as the client's own, by kind and object, and reads the tables in the same way.
 func TestLocks(t *testing.T) {
 	conn, c, _ := setUp(t)
-	all, n := slices.Concat(forms, nativeForms, viewForms, []form{{sql: `DELETE FROM parent_fk`}}), 0
+	all, n := slices.Concat(forms, nativeForms, existenceForms, viewForms, []form{{sql: `DELETE FROM parent_fk`}}), 0
 	cascades := 0
 	rewriters := []*postgres.Rewriter{postgres.New(rewrite.CaptureAuto), postgres.New(rewrite.CaptureAuto)}
 	for i, f := range slices.Concat(all, all) {

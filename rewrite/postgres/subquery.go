@@ -193,7 +193,7 @@ func unlimited(q *pg.SelectStmt) *pg.SelectStmt {
 
 // witness is a subquery of which some row made the condition true. If it has one row only, it was that one. test is what IN compares with it.
 func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside bool, test *pg.Node) {
-	if test == nil && !x.simple(unlimited(q)) || test != nil && !x.simple(q) || outerJoins(q.FromClause) {
+	if test == nil && !x.simple(unlimited(q)) || test != nil && !x.simple(q) || leavesOut(x.scene, q) {
 		return
 	}
 	closed := x.closed(q)
@@ -217,7 +217,7 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 
 // existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one.
 func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool) {
-	if !x.simple(unlimited(q)) || outerJoins(q.FromClause) {
+	if !x.simple(unlimited(q)) || leavesOut(x.scene, q) {
 		return
 	}
 	closed := x.closed(q)
@@ -244,7 +244,10 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	}
 }
 
-// outerJoins reports whether a FROM clause has joins other than inner ones, of which the server may leave a side out.
+// leavesOut reports whether the server may leave a table of a query out: one that an outer join adds, as long as WHERE does not make an inner join of it.
+func leavesOut(x *scene, q *pg.SelectStmt) bool { return outerJoins(q.FromClause) && !x.reduced(q) }
+
+// outerJoins reports whether a FROM clause has joins other than inner ones.
 func outerJoins(from []*pg.Node) bool {
 	return slices.ContainsFunc(from, func(n *pg.Node) bool {
 		j := n.GetJoinExpr()

@@ -1,0 +1,16 @@
+package postgres_test
+
+// existenceForms ask whether an outer join has a row, as TypeORM's exists() does of a relation: if WHERE makes an inner join of it, the only row tells what was read of each table.
+var existenceForms = []form{
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE (((a.id = 2)) AND (o.note = 'z'))) LIMIT 1`, "exact", "read account 2, read orders 12"},
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE (((a.id = 1)) AND (o.note > 'a'))) LIMIT 1`, "exact", ""}, // either of two
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE (((a.id = 9)) AND (o.note = 'z'))) LIMIT 1`, "exact", ""},
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE o.note = 'z') LIMIT 1`, "opaque", ""}, // the server leaves account out
+	{`SELECT 1 AS one FROM (SELECT 1 AS dummy) d WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE (a.id = 2 OR o.id = 13) AND o.note = 'z') LIMIT 1`, "opaque", ""},
+	{`SELECT EXISTS (SELECT 1 FROM account a RIGHT JOIN orders o ON a.id = o.account_id WHERE a.id = 2)`, "exact", "read account 2, read orders 12"},
+	{`SELECT EXISTS (SELECT 1 FROM account a RIGHT JOIN orders o ON a.id = o.account_id WHERE o.id = 12)`, "opaque", ""},
+	{`SELECT EXISTS (SELECT 1 FROM account a FULL JOIN orders o ON a.id = o.account_id WHERE a.id = 2 AND o.id = 12)`, "opaque", ""},
+	{`SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE o.account_id = a.id AND b.owner = 'bob')`, "exact", "read account 2, read account 2, read orders 12"},
+	{`SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE o.account_id = a.id AND a.owner = 'bob')`, "approximate", "read account 2"},
+	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE b.owner = 'bob')`, "exact", "read account 2, read account 2, read orders 12"},
+}

@@ -48,6 +48,11 @@ var existences = []struct {
 	{query: "SELECT EXISTS (SELECT * FROM booking WHERE guest = 'bob') AS e", sole: true, scanned: true},
 	{query: "SELECT NOT EXISTS (SELECT 1 FROM booking WHERE guest = 'bob') AS e", sole: true, scanned: true},
 	{query: "SELECT EXISTS (SELECT * FROM booking WHERE id = 1) AS e", sole: true, pinned: true},
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'eve' LIMIT 1"}, // as Django and Rails ask
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 1"},
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 2", sole: true, scanned: true},
+	{query: "SELECT 1 AS a FROM booking WHERE id = 1 LIMIT 1", sole: true, pinned: true},
+	{query: "SELECT 1 AS a FROM booking JOIN room ON room.id = booking.room WHERE guest = 'eve' LIMIT 1"},
 	{query: "SELECT 1 AS row_exists FROM (SELECT 1 AS dummy_column) dummy_table WHERE EXISTS (SELECT 1 FROM booking b LEFT JOIN room r ON r.id = b.room WHERE (((r.id = 5))) AND (b.guest = 'eve')) LIMIT 1"},
 	{query: "SELECT 1 AS row_exists FROM (SELECT 1 AS dummy_column) dummy_table WHERE EXISTS (SELECT 1 FROM booking b LEFT JOIN room r ON r.id = b.room WHERE (((r.id = 5))) AND (b.guest = 'bob')) LIMIT 1", sole: true, scanned: true},
 }

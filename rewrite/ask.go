@@ -143,11 +143,11 @@ func (a *Ask) Hides(found, answer int, whole bool) bool {
 	case a.Joined && found+answer > 0: // a row of the table may be in several of them, or none
 		found, whole = answer, whole && answer > 0
 	}
-	return !whole || !a.allows(found+1)
+	return !whole || !a.Allows(found+1)
 }
 
-// allows reports whether LIMIT certainly allows n rows.
-func (a *Ask) allows(n int) bool {
+// Allows reports whether LIMIT certainly allows n rows. Values of parameters must be bound.
+func (a *Ask) Allows(n int) bool {
 	if a.Limit == nil {
 		return true
 	}

@@ -16,7 +16,7 @@ func (a *Ask) Looks() bool {
 	if a.Searched {
 		return true
 	}
-	if a.Relation == nil || a.Relation.Partitioned || !a.allows(1) {
+	if a.Relation == nil || a.Relation.Partitioned || !a.Allows(1) {
 		return false
 	}
 	return a.Relation.possible(&a.Where)

@@ -124,6 +124,8 @@ type Plan struct {
 	// Asks are the statement's predicate reads, as far as its text tells them. Unread says why there are others.
 	Asks   []Ask
 	Unread string
+	// Any says that the answer shows nothing of its rows but how many there are: where LIMIT is reached, others would have done as well.
+	Any bool
 
 	// Views are the columns of tables that the columns of views show, by the names of views and columns that the server's answer gives them, the latter in lower
 	// case.

@@ -80,6 +80,9 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	if ev.Error != nil || !touches(p) {
 		return
 	}
+	if p.Any {
+		replaceable(p, ev, r.decoded)
+	}
 	x.seen.part.Use(ev.N)
 	rows := len(ev.Accesses)
 	if p.Keys > 0 { // each row of the answer tells something of a row that was found
@@ -158,6 +161,18 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		ev.Predicate = true
 		if a.Pinned && t.want != nil {
 			t.want(a)
+		}
+	}
+}
+
+// replaceable marks the rows in the place of which others would have done as well, since the answer shows as many rows as LIMIT allows, and nothing of them
+// (rewrite.Plan.Any). If one of them goes, the answer may stay as it is, so no finding rests on them.
+func replaceable(p *rewrite.Plan, ev *history.Event, rows int) {
+	for i := range ev.Accesses {
+		a := &ev.Accesses[i]
+		k := slices.IndexFunc(p.Asks, func(q rewrite.Ask) bool { return q.Table == a.Row.Table })
+		if a.Op == history.OpRead && (k < 0 || !p.Asks[k].Pinned && !settled(&p.Asks[k]).Allows(max(rows, 1)+1)) {
+			a.Approx = true
 		}
 	}
 }

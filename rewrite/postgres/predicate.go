@@ -25,6 +25,7 @@ func (x *planner) predicates(n *pg.Node) {
 	}
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
+		p.Any = anyRow(s.SelectStmt) && rowIfExists(s.SelectStmt) == nil
 		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 && x.join == nil {
 			askedBySet(x, s.SelectStmt, len(tables), true)
 		}

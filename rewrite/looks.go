@@ -142,14 +142,16 @@ func (r *Relation) fits(c *condition.Condition, v condition.Value) bool {
 		return *v > "1000" && *v < "9999"
 	case c.Op == "<" && *v == "":
 		return false
-	case name == "char" || name == "varchar":
-		digits, _, _ := strings.Cut(rest, ")")
-		size, err := strconv.Atoi(digits)
+	}
+	digits, _, _ := strings.Cut(rest, ")")
+	size, err := strconv.Atoi(digits)
+	switch name {
+	case "char", "varchar":
 		return err == nil && utf8.RuneCountInString(*v) <= size
-	case name == "binary" || name == "varbinary":
-		digits, _, _ := strings.Cut(rest, ")")
-		size, err := strconv.Atoi(digits)
-		return err == nil && (len(*v) == size || len(*v) < size && name == "varbinary")
+	case "varbinary":
+		return err == nil && len(*v) <= size
+	case "binary":
+		return err == nil && len(*v) == size
 	}
 	return strings.HasSuffix(name, "text") || strings.HasSuffix(name, "blob")
 }

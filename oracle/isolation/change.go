@@ -79,6 +79,7 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 			continue
 		}
 		said := t.toldBy(i)
+		were := read(said.were)
 		var p *version
 		if q := v.prev; q != nil && q.id == said.prev && q.row != nil && q.row == v.row {
 			p = q
@@ -103,7 +104,7 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 			ch = rows[p]
 		}
 		if ch == nil {
-			ch = &change{t: t, first: a.stmt, prev: p, was: before(a, said, p), born: a.op == opInsert}
+			ch = &change{t: t, first: a.stmt, prev: p, was: before(a, said, were, p), born: a.op == opInsert}
 			list = append(list, ch)
 		}
 		ch.v, ch.stmt, ch.now = v, a.stmt, image{known: a.op == opDelete}
@@ -113,7 +114,7 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 			// It rests on what this write told alone, so that it does not matter when others are told.
 			if a.op == opUpdate && said.were != "" && a.stmt >= clouded {
 				says := c.texts.of(t, a.stmt)
-				if did := says.without(read(said.were), ch.now); did != says {
+				if did := says.without(were, ch.now); did != says {
 					v.did, v.mixed = did, true
 				}
 			}
@@ -159,15 +160,15 @@ func (m image) same(o image) (list []string) {
 	return list
 }
 
-// before is the image of the row that write a replaced; p is the version that it replaced, if that is known.
-func before(a *access, said *told, p *version) image {
+// before is the image of the row that write a replaced; were is what the write told of it, and p the version that it replaced, if that is known.
+func before(a *access, said *told, were image, p *version) image {
 	switch {
 	case a.op == opInsert:
 		return image{known: true}
 	case said.were == "" && p != nil && p.image.exists:
 		return p.image
 	}
-	return read(said.were)
+	return were
 }
 
 // read is the image of a row that exists.

@@ -11,10 +11,7 @@ import (
 func anyRow(s *pg.SelectStmt) bool {
 	return s.LimitCount != nil && len(s.LockingClause) == 0 && s.WithClause == nil && s.Op == pg.SetOperation_SETOP_NONE && len(s.GroupClause) == 0 && s.HavingClause == nil &&
 		!slices.ContainsFunc(s.TargetList, func(n *pg.Node) bool {
-			v := n.GetResTarget().GetVal()
-			for v.GetTypeCast() != nil {
-				v = v.GetTypeCast().Arg
-			}
+			v := withoutCasts(n.GetResTarget().GetVal())
 			return v.GetAConst() == nil && v.GetParamRef() == nil
 		})
 }

@@ -220,10 +220,15 @@ func rowsOf(link *pg.SubLink) *pg.SelectStmt {
 // rowwise reports whether a select list certainly makes one row of each: a function may return a set, which may be empty.
 func rowwise(list []*pg.Node) bool {
 	return !slices.ContainsFunc(list, func(n *pg.Node) bool {
-		v := n.GetResTarget().GetVal()
-		for v.GetTypeCast() != nil {
-			v = v.GetTypeCast().Arg
-		}
+		v := withoutCasts(n.GetResTarget().GetVal())
 		return v.GetAConst() == nil && v.GetColumnRef() == nil && v.GetParamRef() == nil
 	})
+}
+
+// withoutCasts is what stands within the casts of an expression.
+func withoutCasts(n *pg.Node) *pg.Node {
+	for n.GetTypeCast() != nil {
+		n = n.GetTypeCast().Arg
+	}
+	return n
 }

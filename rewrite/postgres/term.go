@@ -219,10 +219,7 @@ func (a *asker) overlapping(f *pg.FuncCall) condition.Condition {
 // value is that of the planner, and notes for which type the condition takes a parameter.
 func (a *asker) value(n *pg.Node, kind condition.Kind, typ string) (condition.Value, bool) {
 	v, ok := a.planner.value(n, kind, typ, &a.ask)
-	for n.GetTypeCast() != nil {
-		n = n.GetTypeCast().Arg
-	}
-	if p := n.GetParamRef(); p != nil && ok {
+	if p := withoutCasts(n).GetParamRef(); p != nil && ok {
 		a.typed[p.Location] = a.ask.Types[int(p.Number)]
 	}
 	return v, ok

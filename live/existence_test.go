@@ -77,7 +77,7 @@ func (s *stand) existence() {
 		} {
 			for i, goes := range []string{"id = 1", "id = 2", "id = 3"} { // eve's, bob's, and another one of eve's
 				for _, q := range []string{"DELETE FROM booking", "UPDATE room SET floor = 3 WHERE id = 1", "INSERT INTO booking VALUES (1, 5, NULL, 'eve'), (2, 5, NULL, 'bob'), (3, 5, NULL, 'eve')"} {
-					if _, err := ask(s.direct, q); err != nil {
+					if _, err := ask(s.sessions[0], q); err != nil {
 						s.t.Fatal(err)
 					}
 				}

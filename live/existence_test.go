@@ -49,10 +49,12 @@ var existences = []struct {
 	{query: "SELECT NOT EXISTS (SELECT 1 FROM booking WHERE guest = 'bob') AS e", sole: true, scanned: true},
 	{query: "SELECT EXISTS (SELECT * FROM booking WHERE id = 1) AS e", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'eve' LIMIT 1"}, // as Django and Rails ask
-	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 1"},
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
+	{query: "SELECT (1) AS a FROM booking WHERE guest = 'bob' ORDER BY id LIMIT 1", sole: true, scanned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 2", sole: true, scanned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE id = 1 LIMIT 1", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking JOIN room ON room.id = booking.room WHERE guest = 'eve' LIMIT 1"},
+	{query: "SELECT 1 AS a FROM booking JOIN room ON room.id = booking.room WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
 	{query: "SELECT 1 AS row_exists FROM (SELECT 1 AS dummy_column) dummy_table WHERE EXISTS (SELECT 1 FROM booking b LEFT JOIN room r ON r.id = b.room WHERE (((r.id = 5))) AND (b.guest = 'eve')) LIMIT 1"},
 	{query: "SELECT 1 AS row_exists FROM (SELECT 1 AS dummy_column) dummy_table WHERE EXISTS (SELECT 1 FROM booking b LEFT JOIN room r ON r.id = b.room WHERE (((r.id = 5))) AND (b.guest = 'bob')) LIMIT 1", sole: true, scanned: true},
 }
@@ -90,6 +92,20 @@ func (s *stand) existence() {
 					s.t.Errorf("%s of %s, where %s goes: found %q, want %q; %s", p.name, f.query, goes, got, want, r.Coverage)
 				}
 			}
+		}
+	}
+}
+
+// TestBoundExistence: Rails binds the LIMIT of exists?, too.
+func TestBoundExistence(t *testing.T) {
+	s := newStand(t, 2, bookings, rooms[0], rooms[1], "INSERT INTO booking VALUES (1, 5, NULL, 'eve'), (2, 5, NULL, 'bob'), (3, 5, NULL, 'eve')")
+	for guest, want := range map[string]string{"bob": "G-single read skew", "eve": ""} {
+		s.asked = func(int) (string, []any) {
+			return "SELECT 1 AS one FROM booking WHERE guest = $1 LIMIT $2", []any{guest, 1}
+		}
+		found, r := s.play("READ COMMITTED", "1 ?", "2 UPDATE booking SET guest = 'dan' WHERE id = (SELECT min(id) FROM booking WHERE guest = '"+guest+"')", "2 UPDATE room SET floor = 9 WHERE id = 1", "2 COMMIT", "1 SELECT floor FROM room WHERE id = 1", "1 COMMIT")
+		if got := strings.Join(found, ", "); got != want || r.Coverage.Opaque > 0 {
+			t.Errorf("the booking of %s goes: found %q, want %q; %s", guest, got, want, r.Coverage)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -18,4 +19,16 @@ func anyRow(n *ast.SelectStmt) bool {
 		}
 		return true
 	})
+}
+
+// another adds a column to such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them.
+func (r *reader) another(n *ast.SelectStmt) {
+	if !anyRow(n) || n.Limit.Offset != nil || n.Distinct {
+		return
+	}
+	count, ok := n.Limit.Count.(*mysqlsyntax.Value)
+	if _, text, can := r.clauses(n); ok && can {
+		r.lookups = append(r.lookups, lookup{fmt.Sprintf(",(SELECT 1 %s LIMIT %v,1)", text, count.V), told{another: true}})
+		r.s.sole = true
+	}
 }

@@ -19,6 +19,7 @@ type draft struct {
 	silent bool     // an answer without rows does not tell what was read
 	copies bool     // the text repeats parts of the client's
 	clocks []string // expressions of the server's time, see clock
+	sole   bool     // a column tells whether LIMIT chose among rows (reader.another)
 	exists *existed // SELECT EXISTS
 	scalar *scalar  // a subquery whose value is told in front of them
 	arms   int      // SELECTs of a set operation that log what they read

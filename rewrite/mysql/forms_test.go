@@ -80,6 +80,11 @@ var selects = []form{
 	{"SELECT id FROM account LIMIT 1", exact, 1}, // an index covers it: which row is the first?
 	{"SELECT id, code FROM coded WHERE code = 'beta' LIMIT 1", exact, 1},
 	{"SELECT 1 FROM coded WHERE code = 'none' LIMIT 1", exact, 0},
+	{"SELECT 1 AS a FROM coded WHERE code = 'beta' LIMIT 1", exact, 1},
+	{"SELECT (1) AS a, 'x' FROM account a WHERE a.balance > 100 ORDER BY id LIMIT 1", exact, 1},
+	{"SELECT 1 AS a FROM account LIMIT 2", exact, 2},
+	{"SELECT 1 AS a FROM account WHERE id = 3 LIMIT 1", exact, 1},
+	{"SELECT 1 AS a FROM account a JOIN item i ON i.account_id = a.id WHERE a.owner = 'nobody' LIMIT 1", exact, 0},
 	{"SELECT n FROM coded WHERE n = '2' LIMIT 1", exact, 1},
 	{"SELECT code FROM coded WHERE code = 0", exact, 3}, // of all rows the text is 0
 	{"SELECT code FROM coded WHERE code = 0 LIMIT 1", exact, 1},

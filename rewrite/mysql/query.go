@@ -126,6 +126,9 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	inner.sub = sub
 	why := s.why
 	seen := s.seen(n, all, list, &inner, nested-sub.queries)
+	if s.sole && len(seen) == 0 {
+		s.sole, sub.lookups = false, nil
+	}
 	missing := len(seen)+len(sub.lookups) == 0 && len(list) == 1 && list[0].query != nil || s.r.flavor == TiDB && len(s.why) > len(why)
 	if missing && whole.scanned(n, all, list, grouped) {
 		s.why = why
@@ -347,6 +350,8 @@ type told struct {
 	key   []string
 	limit int  // how many versions there may be; 0: one
 	sole  bool // of several it is not certain which were read
+	// another says that the column tells whether there is a row beside those of the answer, in the place of which it would have done.
+	another bool
 }
 
 // decodeReads reads the hidden columns of a row.
@@ -360,6 +365,12 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 		for i, cell := range hidden {
 			t := &tables[i]
 			if cell == nil {
+				continue
+			}
+			if t.another {
+				for k := range out[before:] {
+					out[before+k].Approx = true
+				}
 				continue
 			}
 			if t.limit == 0 {

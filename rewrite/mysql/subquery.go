@@ -56,6 +56,7 @@ func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reade
 		r.value(f.Expr)
 	}
 	r.condition(n.Where, false)
+	r.another(n)
 	return r
 }
 
@@ -221,7 +222,7 @@ func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, 
 		r.spare(q, list, src)
 		t := toldOf(src)
 		t.limit, t.sole = rows, rows == soleRows
-		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
+		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text, also == "" && r.closed(q)), t})
 	}
 	return true
 }

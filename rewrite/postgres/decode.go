@@ -42,6 +42,7 @@ type part struct {
 	nested  bool                                                       // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
 	scan    []part                                                     // of a scan: its tables
 	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
+	another bool                                                       // whether there is a row beside those of the answer, in the place of which it would have done; NULL if that is not known
 	apart   bool                                                       // what others read: see rewrite.Plan.Cascades, Lacking and Snapshot
 	image   []string
 	was     bool
@@ -66,7 +67,8 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 			if i == 1 {
 				first = len(out)
 			}
-			if p.apart {
+			if p.apart || p.another {
+				p.doubt(out[before:], text)
 				continue
 			}
 			if p.image != nil {

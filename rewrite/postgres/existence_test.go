@@ -13,4 +13,14 @@ var existenceForms = []form{
 	{`SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE o.account_id = a.id AND b.owner = 'bob')`, "exact", "read account 2, read account 2, read orders 12"},
 	{`SELECT id FROM account a WHERE EXISTS (SELECT 1 FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE o.account_id = a.id AND a.owner = 'bob')`, "approximate", "read account 2"},
 	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE b.owner = 'bob')`, "exact", "read account 2, read account 2, read orders 12"},
+	// exists() of Django and Rails: the answer depends on the row if there is no other one
+	{`SELECT 1 AS a FROM orders WHERE note = 'z' LIMIT 1`, "exact", "read orders 12"},
+	{`SELECT 1 AS a FROM orders WHERE account_id = 1 LIMIT 1`, "exact", "read orders 10"}, // either of two
+	{`SELECT 1 AS a FROM orders WHERE account_id = 1 LIMIT 2`, "exact", "read orders 10, read orders 11"},
+	{`SELECT (1) AS a, 'x'::text FROM orders WHERE account_id = 1 ORDER BY id DESC LIMIT 3;`, "exact", "read orders 10, read orders 11"},
+	{`SELECT 1 AS a FROM orders WHERE account_id = 77 LIMIT 1`, "exact", ""},
+	{`SELECT 1 AS a FROM orders WHERE account_id = 2 LIMIT 0`, "exact", ""},
+	{`SELECT 1 AS a FROM orders WHERE account_id = 2 LIMIT 1 OFFSET 1`, "exact", ""},
+	{`SELECT 1 AS a FROM orders o JOIN account a ON a.id = o.account_id WHERE a.owner = 'bob' LIMIT 1`, "exact", "read account 2, read orders 12"},
+	{`SELECT 1 AS a FROM account WHERE id = 1 LIMIT 1 FOR UPDATE`, "exact", "lock account 1"},
 }

@@ -126,6 +126,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			add = append(add, x.hidden(part{apart: true}, text))
 		}
 	}
+	add = append(add, another(x, s)...)
 	add = append(add, x.askSnapshot(locks(s) && !grouped && !(len(list) == 1 && pinned(s.WhereClause, list[0])))...)
 	x.facts = len(list) + x.idle
 	var outside []scan

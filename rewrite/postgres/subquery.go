@@ -227,12 +227,8 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	}
 	sc.limit = 1
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
-		c := q.LimitCount.GetAConst()
-		if c.GetIval() == nil {
-			return
-		}
-		limit := x.tokens(int(c.Location))
-		if len(limit) == 0 {
+		limit := x.tokens(int(placeOf(q.LimitCount)))
+		if placeOf(q.LimitCount) < 0 || len(limit) == 0 {
 			return
 		}
 		sc.guard = strings.TrimPrefix(sc.guard+" AND "+copied(int(limit[0].Start), int(limit[0].End))+" >= 1", " AND ")

@@ -181,7 +181,7 @@ func (r *random) query(depth int) string {
 		out := "SELECT " + r.maybe(12, func() string {
 			return r.of("DISTINCT ", "DISTINCT ON (1) ", "DISTINCT ON (a) ", "DISTINCT ON (3) ", "ALL ")
 		})
-		out += r.or(25, is("*"), func() string {
+		out += r.or(25, func() string { return r.of("*", "*", "*", "1", "1 AS a, 'x'") }, func() string {
 			return r.maybe(97, func() string {
 				return r.list(3, func() string {
 					return r.value(depth) + r.maybe(20, func() string { return r.of(" AS a", " AS n", " z") })
@@ -203,11 +203,11 @@ func (r *random) query(depth int) string {
 	if r.IntN(8) == 0 {
 		out += r.of(" UNION ", " UNION ALL ", " EXCEPT ", " INTERSECT ", " UNION ALL ") + r1()
 	}
-	limited := 12
+	limited := 20
 	if r.groups {
 		limited = 0
 	}
-	out += r.maybe(60, r.order) + r.maybe(limited, func() string { return " LIMIT " + r.of("0", "1", "2", "NULL", "-1", "1/0", "$1") }) + r.maybe(limited/2, is(" OFFSET 1")) +
+	out += r.maybe(60, r.order) + r.maybe(limited, func() string { return " LIMIT " + r.of("0", "1", "1", "2", "NULL", "-1", "1/0", "$1", "$2") }) + r.maybe(limited/2, is(" OFFSET 1")) +
 		r.maybe(5, func() string { return r.of(" FOR UPDATE", " FOR SHARE OF x", " FOR UPDATE OF z") })
 	return r.maybe(8, func() string {
 		return "WITH x" + r.of("", "(a)", "(a, b)", "(a, b, c, d)") + " AS " + r.of("", "MATERIALIZED ") + "(SELECT " + r.of("a, b", "*", "a", "1/b AS a") + " FROM t x) "

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"wirecheck/history"
+	"wirecheck/statement/pgsyntax"
 )
 
 // anyRow reports whether a query shows nothing of its rows but how many there are, so that others would have done as well where LIMIT is reached
@@ -23,26 +25,47 @@ func anyRow(s *pg.SelectStmt) bool {
 func another(x *planner, s *pg.SelectStmt) (column []string) {
 	var o subqueries
 	if anyRow(s) && s.LimitOffset == nil && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT && len(s.DistinctClause) == 0 {
-		o.existence(&x.instrumentation, s, false)
+		o.existence(&x.instrumentation, unlimited(s), false) // where LIMIT is 0, there is no row in which the column is computed
 	}
-	if len(o.outside) == 0 {
+	limit := x.limitText(s.LimitCount)
+	if len(o.outside) == 0 || limit == "" || s.LimitCount.GetParamRef() != nil && hasParameter(s.SortClause) {
 		return nil
 	}
-	sc, limit := o.outside[0], x.tokens(int(placeOf(s.LimitCount)))[0]
-	return []string{x.hidden(part{another: true}, fmt.Sprintf("CASE WHEN %s THEN (EXISTS (SELECT 1 %s OFFSET %s))::pg_catalog.text END", sc.guard, sc.text, copied(int(limit.Start), int(limit.End))))}
+	sc := o.outside[0]
+	expr := fmt.Sprintf("(EXISTS (SELECT 1 %s OFFSET %s))::pg_catalog.text", sc.text, limit)
+	if sc.guard != "" {
+		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"
+	}
+	return []string{x.hidden(part{another: true}, expr)}
 }
 
-// placeOf gives the place of a constant or a parameter, or -1.
-func placeOf(n *pg.Node) int32 {
+// hasParameter reports whether one of the expressions has a parameter. The server gives a parameter the type that its first place asks for, so what is added
+// may not bring its place in LIMIT in front of another one.
+func hasParameter(list []*pg.Node) (has bool) {
+	pgsyntax.WalkAll(list, func(m proto.Message) bool {
+		_, is := m.(*pg.ParamRef)
+		has = has || is
+		return !has
+	})
+	return has
+}
+
+// limitText gives the text of LIMIT where it is a number or a parameter; else an empty one.
+func (x *scene) limitText(n *pg.Node) string {
+	place := int32(-1)
 	switch v := n.GetNode().(type) {
 	case *pg.Node_AConst:
-		if v.AConst.GetIval() != nil {
-			return v.AConst.Location
-		}
+		place = v.AConst.Location
 	case *pg.Node_ParamRef:
-		return v.ParamRef.Location
+		place = v.ParamRef.Location
 	}
-	return -1
+	if place < 0 { // FETCH FIRST ROW ONLY
+		return ""
+	}
+	if toks := x.tokens(int(place)); len(toks) > 0 && (toks[0].Token == pg.Token_ICONST || toks[0].Token == pg.Token_PARAM) {
+		return copied(int(toks[0].Start), int(toks[0].End))
+	}
+	return ""
 }
 
 // doubt marks the rows of an answer in the place of which another one would have done.

@@ -227,11 +227,11 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	}
 	sc.limit = 1
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
-		limit := x.tokens(int(placeOf(q.LimitCount)))
-		if placeOf(q.LimitCount) < 0 || len(limit) == 0 {
+		limit := x.limitText(q.LimitCount)
+		if limit == "" || q.LimitCount.GetParamRef() != nil { // a comparison would give the parameter another type
 			return
 		}
-		sc.guard = strings.TrimPrefix(sc.guard+" AND "+copied(int(limit[0].Start), int(limit[0].End))+" >= 1", " AND ")
+		sc.guard = strings.TrimPrefix(sc.guard+" AND "+limit+" >= 1", " AND ")
 	}
 	if closed {
 		o.outside = append(o.outside, sc)

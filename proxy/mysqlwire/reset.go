@@ -41,6 +41,7 @@ func (o *observation) reset(f frame) error {
 	if errors.Is(err, errRefused) {
 		o.tracker.Done(o.tracker.Answer(ticket), record.Result{})
 		o.settings.status &^= statusInTrans
+		o.counts.changed, o.counts.spoiled = -1, false
 		return o.flush()
 	}
 	if err != nil {
@@ -49,6 +50,7 @@ func (o *observation) reset(f frame) error {
 	o.seq = seq
 	o.tracker.Done(o.tracker.Answer(ticket), record.Result{})
 	o.user = user
+	o.counts.changed, o.counts.spoiled = 0, false // as behind each OK
 	o.prepared.forget()
 	o.settings.env, o.settings.opaque = o.newEnv(database), false
 	return o.logIn(ok)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -212,6 +213,9 @@ func (o *observation) commands(ctx context.Context) error {
 			if o.left = true; !o.settings.inTransaction() && unlessClosed(err) == nil {
 				_ = o.log.fetch()
 			}
+			if errors.Is(err, io.EOF) {
+				o.parting()
+			}
 			return unlessClosed(err)
 		}
 		f, err := o.client.peek()
@@ -226,6 +230,13 @@ func (o *observation) commands(ctx context.Context) error {
 		if err != nil || quit {
 			return err
 		}
+	}
+}
+
+// parting relays what the server says to a client that has ended its sending half: MySQL says 1158. The client may be gone altogether.
+func (o *observation) parting() {
+	if closeWrite(o.server.raw) == nil && o.server.until(time.Now().Add(o.ps.Config.Timeouts.Startup)) == nil {
+		_ = o.unasked()
 	}
 }
 

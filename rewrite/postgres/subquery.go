@@ -204,7 +204,7 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 	}
 	sc, ok := x.scanOf(q, !closed)
 	if sc.pair = p; p == nil {
-		sc.limit = 1
+		sc.sole()
 	}
 	switch {
 	case !ok:
@@ -214,6 +214,17 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 		o.outside = append(o.outside, sc)
 	}
 }
+
+// sole makes the scan tell its row only if there is no other. At SERIALIZABLE it would lock a second row, which the client's own statement does not read, and
+// maybe more by another index.
+func (sc *scan) sole() {
+	sc.limit, sc.guard = 1, guarded(notSerializable, sc.guard)
+}
+
+const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 'serializable'"
+
+// guarded joins conditions by AND; the second may be empty.
+func guarded(first, second string) string { return strings.TrimSuffix(first+" AND "+second, " AND ") }
 
 // existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one.
 func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool) {
@@ -225,7 +236,7 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	if !ok || !closed && !inside {
 		return
 	}
-	sc.limit = 1
+	sc.sole()
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
 		limit := x.limitText(q.LimitCount)
 		if limit == "" || q.LimitCount.GetParamRef() != nil { // a comparison would give the parameter another type

@@ -283,3 +283,31 @@ func TestEndBeforeTurn(t *testing.T) {
 		})
 	}
 }
+
+// TestMalformedCommands: MySQL answers a command that is too short with an error, also one that has no answer otherwise. No answer is taken for that to another command.
+func TestMalformedCommands(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	d.Exec(t, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+	play := func(at testserver.Database) string {
+		c := dialRaw(t, at, baseCaps)
+		var all []byte
+		for _, command := range []string{"\x18\x01\x00\x00\x00\x00", "\x0e", "\x19\x01\x00\x00", "\x03SELECT id FROM t", "\x18\x99\x00\x00\x00\x00\x00", "\x19\x99\x00\x00\x00", "\x03SELECT 1 FROM t"} {
+			all = append(append(all, byte(len(command)), 0, 0, 0), command...)
+		}
+		if _, err := c.conn.Write(all); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(c.r)
+		return fmt.Sprintf("%q %v", b, err)
+	}
+	want := play(d)
+	if got := play(startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{}))); got != want {
+		t.Errorf("got %s, directly %s", got, want)
+	}
+	if refusals := strings.Count(want, "Malformed communication packet"); testserver.IsMySQL() != (refusals == 2) || !strings.Contains(want, `\x06test_`) {
+		t.Errorf("directly: %s", want)
+	}
+}

@@ -162,12 +162,13 @@ func (s *preparedStatements) choose(p *prepared, aside bool) (fm *form, refused 
 			return fm, nil, nil
 		}
 	}
-	if o.settings.env.Database != now.Database { // they would be resolved otherwise now
-		return p.used, nil, nil
-	}
+	elsewhere := o.settings.env.Database != now.Database // names would be resolved otherwise now
 	prepare := s.prepareForm
+	if elsewhere {
+		prepare = func(fm *form) (*history.ServerError, error) { return s.prepareIn(now.Database, fm) }
+	}
 	if aside {
-		if prepare = s.prepareAside; o.warnings.server > 0 {
+		if prepare = s.prepareAside; elsewhere || o.warnings.server > 0 {
 			return p.used, nil, nil
 		}
 	}
@@ -179,7 +180,7 @@ func (s *preparedStatements) choose(p *prepared, aside bool) (fm *form, refused 
 		refused, err = prepare(want)
 	}
 	if err != nil || refused != nil {
-		if !changed {
+		if !changed || elsewhere { // it may be about the database
 			refused = nil
 		}
 		return p.used, refused, err

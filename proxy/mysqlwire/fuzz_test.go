@@ -352,6 +352,8 @@ func TestAlikeFound(t *testing.T) {
 		"a fetch of an unknown statement behind several errors": append(random("INSERT t0 VALUE (DEFAULT, 'it''s', b'1', 9)"), act{cmd: mysql.COM_STMT_FETCH, slot: slots}, q("SHOW ERRORS")[0]),
 		"long data for no parameter": append(random(), prepare("INSERT IGNORE INTO t1 (id, r, d, e, u) SELECT a, b, a, id, id FROM v0"), act{cmd: mysql.COM_STMT_SEND_LONG_DATA}, q("CREATE TRIGGER g0 BEFORE UPDATE ON t1 FOR EACH ROW SET NEW.e = 7")[0],
 			execute, execute, act{cmd: mysql.COM_STMT_RESET}, execute),
+		"a trigger on the table of a prepared UPDATE, and another database": slices.Concat(random(), []act{prepare("UPDATE t1 SET e=e + 1 WHERE e < 9")}, q("CREATE TRIGGER g0 BEFORE UPDATE ON t1 FOR EACH ROW SET NEW.e = 7", "USE information_schema"), []act{execute, execute},
+			q("USE DBNAME", "SELECT id, e FROM t1 ORDER BY id"), []act{execute}),
 		"a prepared DELETE that returns rows of a table with other columns": append(random(), prepare("DELETE FROM t3 RETURNING x + 1"), q("CREATE TEMPORARY TABLE t3 (x INT, q INT)")[0], execute),
 		"warnings behind definitions of no table": random("SELECT * FROM t3 HAVING z>'long text'", "SET sql_select_limit=DEFAULT", "CREATE PROCEDURE p0() SELECT 1", "SHOW WARNINGS", "SELECT r FROM t1 WHERE r > 'x'", "SELECT id FROM t0", "SET sql_select_limit=DEFAULT", "SELECT r FROM t1 WHERE r > 'x'",
 			"SET NAMES latin1", "DROP PROCEDURE p0", "SHOW WARNINGS", "CREATE DEFINER=CURRENT_USER FUNCTION f0(x INT) RETURNS INT DETERMINISTIC RETURN x + 1", "SHOW WARNINGS", "CREATE TABLE o (id INT)", "SHOW WARNINGS"),

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,6 +124,36 @@ func TestFootprint(t *testing.T) {
 		b, ok2 := footprintOf(t, conn, tt[1])
 		if !ok || !ok2 || cmp.Equal(a, b) {
 			t.Errorf("%s and %s leave the same: %v, %t, %t", tt[0], tt[1], a, ok, ok2)
+		}
+	}
+}
+
+// TestSerializableLocks: at SERIALIZABLE a changed text locks no row that the client's own does not read. At other levels the same text looks for a second row.
+func TestSerializableLocks(t *testing.T) {
+	conn, _, _ := setUp(t)
+	exec(t, conn, "CREATE TABLE many (id int PRIMARY KEY, n int); INSERT INTO many SELECT i, i % 10 FROM generate_series(1, 2000) i; CREATE INDEX ON many (n); ANALYZE many")
+	c := catalog(t, conn)
+	read := func(level, sql string) (locks, answer string) {
+		held := "SELECT string_agg(l, ', ' ORDER BY l) FROM (SELECT concat_ws(' ', relation::regclass, page, tuple) AS l FROM pg_locks WHERE mode = 'SIReadLock' AND pid = pg_backend_pid()) x"
+		res, err := conn.Exec(t.Context(), "BEGIN ISOLATION LEVEL "+level+"; "+sql+"; "+held+"; ROLLBACK").ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return string(res[2].Rows[0][0]), string(bytes.Join(res[1].Rows[0], []byte("|")))
+	}
+	for _, sql := range []string{"SELECT 1 AS a FROM many WHERE id > 5 AND id < 9 LIMIT 1", "SELECT 1 AS a FROM many WHERE n = 3 ORDER BY id LIMIT 1", "SELECT EXISTS (SELECT 1 FROM many WHERE id > 5 AND id < 9)",
+		"SELECT id FROM account WHERE id = 1 AND EXISTS (SELECT 1 FROM many WHERE id > 1995)"} {
+		sent := postgres.New(rewrite.CaptureAuto).Script(sql, c, postgres.Session{}).SQL
+		if sent == sql {
+			t.Errorf("%s is sent as it is", sql)
+		}
+		want, _ := read("SERIALIZABLE", sql)
+		got, blind := read("SERIALIZABLE", sent)
+		if got != want || want == "" {
+			t.Errorf("%s\nsent %s\nlocks %s, its own text %s", sql, sent, got, want)
+		}
+		if _, told := read("READ COMMITTED", sent); len(told) <= len(blind) {
+			t.Errorf("%s: tells %s at READ COMMITTED, %s at SERIALIZABLE", sql, told, blind)
 		}
 	}
 }

@@ -202,11 +202,12 @@ func (s *judge) showsOf(n *ast.SelectStmt, list []source, src *source) bool {
 
 // collected is a subquery that gives a value of each of the rows that clauses find, in the form that entries reads. If there are as many as
 // most, some may be missing. MySQL finds all rows of wc_s by a key that it makes, where it would otherwise say that no index was used. alone says
-// that the clauses name no table around them: as a derived table, which has no LATERAL on MariaDB, they can have a limit. GROUP_CONCAT reads on behind its own (10.11.19).
+// that the clauses name no table around them, so that they are evaluated once. GROUP_CONCAT reads on behind its own limit, and a scan of a derived table is one
+// without an index (MariaDB 10.11.19), so of a sole row MariaDB is asked for the first, and for a second.
 func (s *scene) collected(value string, most int, clauses string, alone bool) string {
 	switch {
 	case s.r.flavor == MariaDB && alone && most == soleRows:
-		return fmt.Sprintf("(SELECT GROUP_CONCAT(wc_s.v SEPARATOR ';') FROM (SELECT 1 k,%s v %s LIMIT %d) wc_s WHERE wc_s.k=1)", value, clauses, most)
+		return fmt.Sprintf("CONCAT((SELECT %[1]s %[2]s LIMIT 1),IFNULL((SELECT ';' %[2]s LIMIT 1,1),''))", value, clauses)
 	case s.r.flavor == MariaDB:
 		return fmt.Sprintf("(SELECT GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d) %s)", value, most, clauses)
 	}

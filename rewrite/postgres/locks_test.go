@@ -152,7 +152,7 @@ func TestSerializableLocks(t *testing.T) {
 		if got != want || want == "" {
 			t.Errorf("%s\nsent %s\nlocks %s, its own text %s", sql, sent, got, want)
 		}
-		if _, told := read("READ COMMITTED", sent); len(told) <= len(blind) {
+		if _, told := read("READ COMMITTED", sent); strings.Contains(sql, "LIMIT") && len(told) <= len(blind) { // EXISTS tells nothing of two rows
 			t.Errorf("%s: tells %s at READ COMMITTED, %s at SERIALIZABLE", sql, told, blind)
 		}
 	}

@@ -112,7 +112,7 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 		o.request = t.untagged(tk)
 	}
 	several := tk.plan.Verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
-	assigns, shows := tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	assigns, shows := (tk.plan.Verb == "update" || tk.plan.Verb == "insert" && flow.Upsert(tk.plan.Text)) && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
 	var values []flow.Param
 	if params != nil && (assigns || shows || several) {
 		values = params()
@@ -244,7 +244,7 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	known := rs.of(o.request)
 	var load load
 	switch {
-	case ev.Verb == "update":
+	case ev.Verb == "update", ev.Verb == "insert" && len(o.operands) > 0:
 		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
 			load = t.load
 		}

@@ -36,6 +36,18 @@ func TestUpdate(t *testing.T) {
 		{"UPDATE t SET n = (SELECT max(n) FROM u)", ""},
 		{"UPDATE t, u SET n = 1", ""},
 		{"UPDATE t SET n = 1 FROM u WHERE u.id = t.id", ""},
+		{"INSERT INTO t (id, stock) VALUES (1, 98) ON CONFLICT (id) DO UPDATE SET stock = EXCLUDED.stock", "set stock=98, equal id=1"},
+		{`INSERT INTO public."t" AS c ("id", stock) VALUES ($2, $1) ON CONFLICT (id) DO UPDATE SET stock = excluded."stock", at = now() WHERE c.stock < 5 RETURNING id`, "set stock=98, time at, equal id=1, range stock"},
+		{"INSERT INTO t (id, stock) VALUES (lower('x'), 98) ON CONFLICT (id) WHERE id > 0 DO UPDATE SET stock = EXCLUDED.id RETURNING stock", "unknown stock, checked id"},
+		{"INSERT INTO t (id, stock) VALUES (1, 98) ON CONFLICT ON CONSTRAINT k DO UPDATE SET stock = t.stock + EXCLUDED.stock, n = EXCLUDED.m, o = -EXCLUDED.stock", "computed stock, unknown n, set o=-98"},
+		{"INSERT INTO t (id, stock) VALUES (1, 98) ON DUPLICATE KEY UPDATE stock = VALUES(stock), n = 7", "set stock=98, set n=7"},
+		{"INSERT IGNORE INTO t (stock, id) VALUES ($1, $2) AS new ON DUPLICATE KEY UPDATE t.stock = new.stock, n = VALUES(id)", "set stock=98, set n=1"},
+		{"INSERT INTO t (id, stock) VALUES (1, 98), (2, 7) ON CONFLICT (id) DO UPDATE SET stock = EXCLUDED.stock", ""},
+		{"INSERT INTO t (id, stock) VALUES (1, 98) ON CONFLICT (id) DO NOTHING", ""},
+		{"INSERT INTO t VALUES (1, 98) ON CONFLICT (id) DO UPDATE SET stock = EXCLUDED.stock", ""},
+		{"INSERT INTO t (id, stock) SELECT id, 98 FROM u ON CONFLICT (id) DO UPDATE SET stock = EXCLUDED.stock", ""},
+		{"INSERT INTO t (id, stock) VALUES (1, 98) ON CONFLICT (id) DO UPDATE SET", ""}, {"INSERT INTO t (id) VALUES (1", ""}, {"INSERT INTO", ""},
+		{"INSERT INTO t (id, stock) VALUES (1, 98)", ""},
 		{"UPDATE", ""}, {"UPDATE t SET", ""}, {"UPDATE t SET n", ""}, {"UPDATE t SET n =", ""}, {"SELECT 1", ""}, {"", ""},
 	} {
 		for _, d := range []lex.Dialect{lex.PostgreSQL, lex.MySQL} {
@@ -81,6 +93,8 @@ func TestRelative(t *testing.T) {
 
 func FuzzUpdate(f *testing.F) {
 	f.Add("UPDATE t SET n = -5, a.b = $1 WHERE (x = 'y') AND n < 3 RETURNING *")
+	f.Add("INSERT INTO t AS x (a, b) VALUES (?, $2) AS new ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b + VALUES(b), a = new.a WHERE x.b < 3 RETURNING *")
+	f.Add("INSERT INTO t (a, b) VALUES (?, 'x') ON DUPLICATE KEY UPDATE b = VALUES(b)")
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, d := range []lex.Dialect{lex.PostgreSQL, lex.MySQL} {
 			Update(sql, d, []Param{{Text: "1"}}) // must not panic

@@ -11,7 +11,8 @@ import (
 // maxOperands bounds the columns that are told of one statement.
 const maxOperands = 200
 
-// Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. The list is nil for any
+// Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. So it does for an INSERT of one row that updates
+// the row in its way, as if the row were there. The list is nil for any
 // other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
 func Update(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand) {
 	table, list, _ = readUpdate(sql, d, params)
@@ -41,6 +42,11 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 			u.nulls = append(u.nulls, t.At)
 		}
 		u.tokens = append(u.tokens, t)
+	}
+	if len(u.tokens) > 0 && u.tokens[0].Is("insert") {
+		if sql, params, ok := asUpdate(sql, u.tokens, params); ok {
+			return readUpdate(sql, d, params)
+		}
 	}
 	if len(u.tokens) == 0 || !u.tokens[0].Is("update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
 		return "", nil, nil

@@ -50,7 +50,9 @@ var existences = []struct {
 	{query: "SELECT EXISTS (SELECT * FROM booking WHERE id = 1) AS e", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'eve' LIMIT 1"}, // as Django and Rails ask
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
-	{query: "SELECT (1) AS a FROM booking WHERE guest = 'bob' ORDER BY id LIMIT 1", sole: true, scanned: true},
+	{query: "SELECT (1) AS a FROM booking WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
+	{query: "SELECT (1) AS a FROM booking WHERE guest = 'eve' LIMIT 1"},
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' ORDER BY id LIMIT 1", sole: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 2", sole: true, scanned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE id = 1 LIMIT 1", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking JOIN room ON room.id = booking.room WHERE guest = 'eve' LIMIT 1"},

@@ -222,7 +222,7 @@ func assignment(t *statement.Text, i, end int) (statement.Control, bool) {
 		}
 		return reset, true
 	case "sql_mode", "innodb_snapshot_isolation", "character_set_client", "character_set_connection", "character_set_results", "names",
-		"collation_connection", "group_concat_max_len", "sql_select_limit", "max_sort_length", "binlog_format", "completion_type", "tidb_txn_mode", "tidb_disable_txn_auto_retry", "tidb_snapshot", "tidb_read_staleness", "tidb_low_resolution_tso", "tidb_enable_external_ts_read", "sql_log_bin":
+		"collation_connection", "group_concat_max_len", "sql_select_limit", "max_sort_length", "time_zone", "binlog_format", "completion_type", "tidb_txn_mode", "tidb_disable_txn_auto_retry", "tidb_snapshot", "tidb_read_staleness", "tidb_low_resolution_tso", "tidb_enable_external_ts_read", "sql_log_bin":
 		return reset, true
 	}
 	return statement.Control{}, false

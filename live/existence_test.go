@@ -111,3 +111,21 @@ func TestBoundExistence(t *testing.T) {
 		}
 	}
 }
+
+// TestExistenceSerializable: at SERIALIZABLE, PostgreSQL locks what a statement reads. That EXISTS had more than one row to find is not looked up there, since a write of
+// the other one would then be refused.
+func TestExistenceSerializable(t *testing.T) {
+	s := newStand(t, 2, bookings, "CREATE INDEX ON booking (room)", rooms[0], rooms[1], "INSERT INTO booking SELECT i, i / 2, NULL, 'ann' FROM generate_series(1, 5000) i", "ANALYZE booking", "SET seq_page_cost = 1000")
+	if _, err := ask(s.sessions[1], "SET seq_page_cost = 1000"); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"SELECT 1 AS a FROM booking WHERE room = 1000 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1000)", "SELECT floor FROM room WHERE id = 1 AND EXISTS (SELECT 1 FROM booking WHERE room = 1000)",
+		"SELECT floor FROM room WHERE id IN (1, 2) AND id + 999 IN (SELECT room FROM booking WHERE room = 1000)"} {
+		for i, q := range []string{"1 BEGIN ISOLATION LEVEL SERIALIZABLE", "2 BEGIN ISOLATION LEVEL SERIALIZABLE", "1 " + query, "2 SELECT floor FROM room WHERE id = 2", "2 DELETE FROM booking WHERE id = 2001",
+			"1 UPDATE room SET floor = floor + 1 WHERE id = 2", "2 COMMIT", "1 COMMIT", "1 INSERT INTO booking VALUES (2001, 1000, NULL, 'ann')"} {
+			if _, err := ask(s.sessions[q[0]-'1'], q[2:]); err != nil {
+				t.Fatalf("%s: statement %d, %s: %v", query, i, q, err)
+			}
+		}
+	}
+}

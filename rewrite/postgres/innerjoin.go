@@ -407,7 +407,7 @@ func (j *joining) list(x *planner, value, rows string, all []source, late bool) 
 	}
 	j = j.top()
 	// A list reads rows that the query itself may not read, which at SERIALIZABLE would lock them.
-	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN pg_catalog.current_setting('transaction_isolation') <> 'serializable' AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v)::pg_catalog.text, '[]') "+
+	j.lists = append(j.lists, list{late: late, expr: fmt.Sprintf("CASE WHEN "+notSerializable+" AND %s THEN (SELECT CASE WHEN pg_catalog.count(*) <= %d AND coalesce(pg_catalog.sum(pg_catalog.octet_length(wirecheck.v::pg_catalog.text)), 0) < %d THEN coalesce(pg_catalog.json_agg(wirecheck.v)::pg_catalog.text, '[]') "+
 		"END FROM (SELECT DISTINCT %s AS v%s LIMIT %d) wirecheck) END", small(all, bytes), maxListed, maxListBytes, value, rows, maxListed+1)})
 	return len(x.told) + len(j.lists) - 1
 }

@@ -74,7 +74,7 @@ func scalarOf(x *planner, link *pg.SubLink) *scalar {
 	if !pure || typ == "" || text == "" {
 		return nil
 	}
-	guard := "pg_catalog.current_setting('transaction_isolation') <> 'serializable'" // the server may not compute it, and would lock what it reads
+	guard := notSerializable // the server may not compute it, and would lock what it reads
 	if !pinned(q.WhereClause, src) {
 		if rel.Rows > maxGroupRows {
 			return nil

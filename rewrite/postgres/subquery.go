@@ -206,6 +206,7 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 	if sc.pair = p; p == nil {
 		sc.limit = 1
 	}
+	sc.second(q)
 	switch {
 	case !ok:
 	case inside && (p != nil || !closed && test == nil):
@@ -226,6 +227,7 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 		return
 	}
 	sc.limit = 1
+	sc.second(q)
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
 		limit := x.tokens(int(placeOf(q.LimitCount)))
 		if placeOf(q.LimitCount) < 0 || len(limit) == 0 {
@@ -237,6 +239,16 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 		o.outside = append(o.outside, sc)
 	} else {
 		o.inside = append(o.inside, sc)
+	}
+}
+
+// notSerializable is a condition for what reads rows that the client's statement does not read: SERIALIZABLE would lock them (PostgreSQL manual, 13.2.3).
+const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 'serializable'"
+
+// second says that a scan looks for a second row, where the server stops at the first one: there is none if a whole unique key is given.
+func (sc *scan) second(q *pg.SelectStmt) {
+	if len(sc.list) != 1 || sc.tables != 1 || !pinned(q.WhereClause, sc.list[0]) {
+		sc.guard = strings.TrimSuffix(notSerializable+" AND "+sc.guard, " AND ")
 	}
 }
 

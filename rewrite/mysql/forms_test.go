@@ -554,6 +554,8 @@ var inserts = []form{
 	{"INSERT INTO account (id,owner,balance) VALUES (10,'eve',1) RETURNING id, owner", exact, 0},
 	{"INSERT INTO account (id,owner,balance) VALUES (10,'eve',1) RETURNING id, (SELECT MAX(v) FROM parent)", approx, 0},
 	{"INSERT INTO account (id,owner,balance) VALUES (1,'eve',1) ON DUPLICATE KEY UPDATE balance = 7 RETURNING balance", exact, 1},
+	{"INSERT INTO item (account_id,name,qty) VALUES (1,'pen',9) ON DUPLICATE KEY UPDATE qty = value(`qty`) + VALUE (account_id)", exact, 1},
+	{"INSERT INTO item (account_id,name,qty) VALUES (1,'pen',9) ON DUPLICATE KEY UPDATE qty = value(account_id) value", opaque, 0},
 	{"REPLACE INTO account (id,owner,balance) VALUES (1,'eve',1) RETURNING id", approx, 0},
 	{"INSERT INTO account VALUES (10,'eve',1,NULL,NULL) RETURNING *", exact, 0},
 	{"INSERT INTO kinds (id, i) VALUES (3, 4)", exact, 0},

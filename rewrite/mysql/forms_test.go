@@ -127,6 +127,7 @@ var selects = []form{
 	{"SELECT a.owner, COUNT(i.id), MAX(i.name) FROM account a LEFT JOIN item i ON i.account_id = a.id GROUP BY a.id", exact, 8},
 	{"SELECT a.owner, COUNT(i.id) n FROM account a LEFT JOIN item i ON i.account_id = a.id GROUP BY a.owner ORDER BY n DESC, a.owner LIMIT 2", exact, 8},
 	{"SELECT owner, balance, COUNT(*) FROM account GROUP BY owner, balance ORDER BY owner", exact, 4},
+	{"SELECT a.owner, COUNT(i.id) FROM account a LEFT JOIN item i ON i.account_id = a.id WHERE a.id = 1 GROUP BY a.id, a.owner LIMIT 1 OFFSET 0", exact, -1},
 	{"SELECT MIN(id) FROM account GROUP BY balance", opaque, 0},
 	{"SELECT COUNT(DISTINCT name), account_id FROM item GROUP BY account_id", opaque, 0},
 	{"SELECT GROUP_CONCAT(name ORDER BY name), account_id FROM item GROUP BY account_id", exact, 4},

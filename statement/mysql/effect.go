@@ -278,6 +278,21 @@ func Parsable(t *statement.Text, verb string, flavor Flavor) (sql string, return
 		if i := t.Find(0, depth, "RETURNING"); i >= 0 {
 			returning, from = true, t.Tokens[i].Start
 		}
+		if flavor == MariaDB && verb == "insert" {
+			sql = withoutValue(t, sql)
+		}
 	}
 	return sql[:from-base] + strings.Repeat(" ", end-from), returning, ""
+}
+
+// withoutValue blanks out VALUE in front of the columns of ON DUPLICATE KEY UPDATE, which is VALUES there (MariaDB 10.3.3 and later). What is left names the
+// same column.
+func withoutValue(t *statement.Text, sql string) string {
+	i := t.Find(0, t.Tokens[0].Depth, "DUPLICATE")
+	for ; i >= 0 && i+1 < len(t.Tokens); i++ {
+		if at := t.Tokens[i].Start - t.Tokens[0].Start; t.Is(i, "VALUE") && t.Is(i+1, "(") {
+			sql = sql[:at] + strings.Repeat(" ", len("VALUE")) + sql[at+len("VALUE"):]
+		}
+	}
+	return sql
 }

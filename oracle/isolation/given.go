@@ -255,7 +255,7 @@ func (s *selection) names(f *sources) {
 			}
 		case isName(t):
 			name := nameIn(t)
-			defined := f.is(i+1, "(") || f.is(i+1, "as") && f.is(i+2, "(") // by WITH
+			defined := f.is(i+1, "(") || f.is(i+1, "as") && f.is(i+2, "(")                              // by WITH
 			if slices.Contains(f.names, name) && !defined && !f.is(i+1, ".") && !f.is(i-1, ".", "as") { // the whole row
 				return
 			}

@@ -158,7 +158,7 @@ type Event struct {
 	Params string `json:"params,omitempty"`
 	// Tags are what the application said of the statement, for people: "route=/buy".
 	Tags []string `json:"tags,omitempty"`
-	// Operands are the columns that an UPDATE assigns and compares. They are recorded once requests are known, and where a column gets the time.
+	// Operands are the columns that an UPDATE assigns and compares, or an INSERT of one row that updates the row in its way. They are recorded once requests are known, and where a column gets the time.
 	Operands []Operand `json:"operands,omitempty"`
 	// Derived says which of the values that it assigned come from values that the same request had read.
 	Derived []Derived `json:"derived,omitempty"`

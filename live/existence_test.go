@@ -50,7 +50,9 @@ var existences = []struct {
 	{query: "SELECT EXISTS (SELECT * FROM booking WHERE id = 1) AS e", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'eve' LIMIT 1"}, // as Django and Rails ask
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
-	{query: "SELECT (1) AS a FROM booking WHERE guest = 'bob' ORDER BY id LIMIT 1", sole: true, scanned: true},
+	{query: "SELECT (1) AS a FROM booking WHERE guest = 'bob' LIMIT 1", sole: true, scanned: true},
+	{query: "SELECT (1) AS a FROM booking WHERE guest = 'eve' LIMIT 1"},
+	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' ORDER BY id LIMIT 1", sole: true},
 	{query: "SELECT 1 AS a FROM booking WHERE guest = 'bob' LIMIT 2", sole: true, scanned: true},
 	{query: "SELECT 1 AS a FROM booking WHERE id = 1 LIMIT 1", sole: true, pinned: true},
 	{query: "SELECT 1 AS a FROM booking JOIN room ON room.id = booking.room WHERE guest = 'eve' LIMIT 1"},
@@ -106,6 +108,24 @@ func TestBoundExistence(t *testing.T) {
 		found, r := s.play("READ COMMITTED", "1 ?", "2 UPDATE booking SET guest = 'dan' WHERE id = (SELECT min(id) FROM booking WHERE guest = '"+guest+"')", "2 UPDATE room SET floor = 9 WHERE id = 1", "2 COMMIT", "1 SELECT floor FROM room WHERE id = 1", "1 COMMIT")
 		if got := strings.Join(found, ", "); got != want || r.Coverage.Opaque > 0 {
 			t.Errorf("the booking of %s goes: found %q, want %q; %s", guest, got, want, r.Coverage)
+		}
+	}
+}
+
+// TestExistenceSerializable: at SERIALIZABLE, PostgreSQL locks what a statement reads. That EXISTS had more than one row to find is not looked up there, since a write of
+// the other one would then be refused.
+func TestExistenceSerializable(t *testing.T) {
+	s := newStand(t, 2, bookings, "CREATE INDEX ON booking (room)", rooms[0], rooms[1], "INSERT INTO booking SELECT i, i / 2, NULL, 'ann' FROM generate_series(1, 5000) i", "ANALYZE booking", "SET seq_page_cost = 1000")
+	if _, err := ask(s.sessions[1], "SET seq_page_cost = 1000"); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"SELECT 1 AS a FROM booking WHERE room = 1000 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1000)", "SELECT floor FROM room WHERE id = 1 AND EXISTS (SELECT 1 FROM booking WHERE room = 1000)",
+		"SELECT floor FROM room WHERE id IN (1, 2) AND id + 999 IN (SELECT room FROM booking WHERE room = 1000)"} {
+		for i, q := range []string{"1 BEGIN ISOLATION LEVEL SERIALIZABLE", "2 BEGIN ISOLATION LEVEL SERIALIZABLE", "1 " + query, "2 SELECT floor FROM room WHERE id = 2", "2 DELETE FROM booking WHERE id = 2001",
+			"1 UPDATE room SET floor = floor + 1 WHERE id = 2", "2 COMMIT", "1 COMMIT", "1 INSERT INTO booking VALUES (2001, 1000, NULL, 'ann')"} {
+			if _, err := ask(s.sessions[q[0]-'1'], q[2:]); err != nil {
+				t.Fatalf("%s: statement %d, %s: %v", query, i, q, err)
+			}
 		}
 	}
 }

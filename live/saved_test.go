@@ -2,6 +2,8 @@ package live_test
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	"wirecheck/internal/testserver"
@@ -22,6 +24,12 @@ const items = "CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20), stock IN
 
 func (s *stand) saved() {
 	const read = "SELECT * FROM item WHERE id = 1 AND gone IS NULL"
+	upsert := func(values, set string) string {
+		if s.family {
+			return fmt.Sprintf("INSERT INTO item (id, name, stock) VALUES (1, %s) ON DUPLICATE KEY UPDATE %s", values, regexp.MustCompile(`new\.(\w+)`).ReplaceAllString(set, "VALUES($1)"))
+		}
+		return fmt.Sprintf("INSERT INTO item (id, name, stock) VALUES (1, %s) ON CONFLICT (id) DO UPDATE SET %s", values, strings.ReplaceAll(set, "new.", "EXCLUDED."))
+	}
 	for _, tt := range []struct{ name, first, second, want string }{
 		{"saved twice", "UPDATE item SET name = 'tea', stock = 8, gone = NULL WHERE gone IS NULL AND id = 1",
 			"UPDATE item SET name = 'tea', stock = 7, gone = NULL WHERE gone IS NULL AND id = 1", "G-single-request lost update between requests"},
@@ -33,6 +41,11 @@ func (s *stand) saved() {
 			"UPDATE item SET stock = 7, gone = NULL WHERE gone IS NULL AND id = 1", ""},
 		{"deleted in between, and restored unseen", "UPDATE item SET stock = 8 WHERE id = 1",
 			"UPDATE item SET stock = 7, gone = NULL WHERE id = 1", "G-single-request lost update between requests"},
+		{"upserts", upsert("'tea', 8", "stock = new.stock"), upsert("'tea', 7", "name = new.name, stock = new.stock"), "G-single-request lost update between requests"},
+		{"an upsert", "UPDATE item SET stock = 8 WHERE id = 1", upsert("'tea', 0", "name = 'tea', stock = 7"), "G-single-request lost update between requests"},
+		{"an upsert of another column", "UPDATE item SET name = 'cup' WHERE id = 1", upsert("'x', 7", "stock = new.stock"), ""},
+		{"an upsert of what was not read", "UPDATE item SET stock = 8 WHERE id = 1", strings.Replace(upsert("'tea', 7", "stock = new.stock"), "(1,", "(2,", 1), ""},
+		{"an upsert that computes", upsert("'tea', 8", "stock = item.stock - 2"), upsert("'tea', 7", "stock = item.stock - 3"), ""},
 	} {
 		for _, q := range []string{"DELETE FROM item", "INSERT INTO item VALUES (1, 'tea', 10, 1, NULL)"} {
 			if _, err := ask(s.sessions[0], q); err != nil {

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,8 +91,23 @@ func TestColumns(t *testing.T) {
 		{"the row itself", skew("t"), "G-single read skew [1 2]"},
 		{"the row itself by another name", strings.ReplaceAll(skew("row_to_json(o)"), "FROM t", "FROM t o"), "G-single read skew [1 2]"},
 		{"a view", strings.ReplaceAll(skew("b"), "FROM t", "FROM v"), "G-single read skew [1 2]"},
-		{"a join", strings.ReplaceAll(skew("t.b"), "FROM t", "FROM t JOIN u ON t.id = u.id"), "G-single read skew [1 2]"},
-		{"a subquery", strings.ReplaceAll(skew("b"), "FROM t", "FROM t WHERE id IN (SELECT id FROM t)"), "G-single read skew [1 2]"},
+		{"a join", strings.ReplaceAll(skew("t.b"), "FROM t", "FROM t JOIN u ON t.id = u.id"), ""},
+		{"a join by that column", strings.ReplaceAll(skew("t.b"), "FROM t", "FROM t JOIN u ON t.a = u.id"), "G-single read skew [1 2]"},
+		{"a join USING that column", strings.ReplaceAll(skew("t.b"), "FROM t", "FROM u LEFT JOIN (t) USING (a)"), "G-single read skew [1 2]"},
+		{"a natural join", strings.ReplaceAll(skew("b"), "FROM t", "FROM t NATURAL JOIN u"), "G-single read skew [1 2]"},
+		{"a join that gives all", strings.ReplaceAll(skew("u.*"), "FROM t", "FROM u, s.t AS o"), "G-single read skew [1 2]"},
+		{"a join that gives the row itself", strings.ReplaceAll(skew("o"), "FROM t", "FROM u, s.t AS o"), "G-single read skew [1 2]"},
+		{"a join with a view of it", strings.ReplaceAll(skew("b"), "FROM t", "FROM v JOIN u ON v.id = u.id"), "G-single read skew [1 2]"},
+		{"other names for its columns", strings.ReplaceAll(skew("b"), "FROM t", "FROM t AS o (b, c)"), "G-single read skew [1 2]"},
+		{"a subquery", strings.ReplaceAll(skew("b"), "FROM t", "FROM t WHERE id IN (SELECT id FROM t)"), ""},
+		{"a subquery of that column", strings.ReplaceAll(skew("b"), "FROM t", "FROM t WHERE id IN (SELECT a FROM t)"), "G-single read skew [1 2]"},
+		{"EXISTS", strings.ReplaceAll(skew("b"), "SELECT b FROM t", "SELECT EXISTS (SELECT * FROM t WHERE b = 1) AS e"), ""},
+		{"EXISTS of a row with that column", strings.ReplaceAll(skew("b"), "SELECT b FROM t", "SELECT NOT EXISTS (SELECT * FROM t WHERE a = 1) AS e"), "G-single read skew [1 2]"},
+		{"EXISTS beside a row", strings.ReplaceAll(skew("b"), "SELECT b FROM t", "SELECT 1 AS e FROM (SELECT 1 AS d) d WHERE EXISTS (SELECT 1 FROM t JOIN u ON u.id = t.id WHERE b = 1 LIMIT 1)"), ""},
+		{"a derived table", strings.ReplaceAll(skew("q.c"), "FROM t", "FROM (SELECT b AS c FROM t WHERE id > 0) q WHERE extract(year FROM c) = 1"), ""},
+		{"all of a derived table", strings.ReplaceAll(skew("c"), "FROM t", "FROM (SELECT * FROM t) q"), "G-single read skew [1 2]"},
+		{"a set operation", strings.ReplaceAll(skew("b"), "FROM t", "FROM t UNION SELECT c FROM u WHERE c IS DISTINCT FROM 1"), ""},
+		{"a set operation of that column", strings.ReplaceAll(skew("b"), "FROM t", "FROM t UNION SELECT a FROM u"), "G-single read skew [1 2]"},
 		{"a system column", skew("xmin"), "G-single read skew [1 2]"},
 		{"a text that the server executes", skew("b /*! , a */"), "G-single read skew [1 2]"},
 		{"rows deleted and made", strings.NewReplacer("t2 w x 0>1 -- UPDATE t SET a = 1", "t2 d x 0>1 -- DELETE FROM t", "t2 w y 0>1 -- UPDATE t SET a = 1", "t2 i y >1 -- INSERT INTO t VALUES (1)").Replace(skew("b")), "G-single read skew [1 2]"},
@@ -146,6 +162,40 @@ func TestAlike(t *testing.T) {
 		by := func(sql string) *version { return &version{writer: &txn{stmts: []stmt{{verb: "update", sql: sql}}}} }
 		if got := by(tt.a).alike(by(tt.b)); got != tt.want {
 			t.Errorf("%s, %s: %v", tt.a, tt.b, got)
+		}
+	}
+}
+
+// TestSelection: what a SELECT reads of a table is among the names in its text, or is not known.
+func TestSelection(t *testing.T) {
+	for sql, want := range map[string]string{
+		"WITH w AS (SELECT b, c FROM t) SELECT b FROM w":                                        "t w: b c w",
+		"WITH w (b) AS (SELECT a FROM t) SELECT b FROM w":                                       "t w: a b w",
+		"WITH w AS (SELECT b FROM t) SELECT * FROM w":                                           "",
+		"SELECT x.b FROM t x USE INDEX (i), u FORCE INDEX FOR JOIN (k) WHERE c":                 "t u: b c i k x",
+		"SELECT b FROM generate_series(1, 2) g, LATERAL (SELECT b FROM ONLY t WHERE t.c = 1) q": "t: b c g t",
+		"SELECT trim(leading 'x' FROM b) FROM t":                                                "t: b leading trim",
+		"SELECT b FROM t; DELETE FROM t":                                                        "",
+		"SELECT b FROM t)":                                                                      "",
+		"SELECT b FROM (t":                                                                      "",
+		"SELECT b FROM t AS x (c)":                                                              "",
+		"SELECT x AS y FROM t x":                                                                "",
+		"SELECT count(x) FROM t x":                                                              "",
+		"TABLE t":                                                                               "",
+		"SELECT a FROM u WHERE a IN (TABLE t)":                                                  "",
+		"SELECT":                                                                                ":",
+		"SELECT b FROM 'x'":                                                                     "",
+	} {
+		got := ""
+		if s := selectionOf(sql, lex.PostgreSQL); s != nil && s.named != nil {
+			slices.Sort(s.tables)
+			words := slices.DeleteFunc(slices.Clone(s.named), func(n string) bool {
+				return slices.Contains([]string{"", "with", "as", "select", "from", "where", "use", "index", "force", "for", "join", "lateral", "only"}, n)
+			})
+			got = strings.Join(s.tables, " ") + ": " + strings.Join(words, " ")
+		}
+		if strings.TrimSpace(got) != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}
 }

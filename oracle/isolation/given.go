@@ -9,18 +9,18 @@ import (
 
 // Reads of columns.
 //
-// A SELECT of one table that names columns reads these alone, in its list and its conditions. So it depends on the writers that assigned one of them,
+// A SELECT that names columns reads these alone, in its lists and its conditions, whichever of its tables they are of. So it depends on the writers that assigned one of them,
 // and on those that made or deleted the row. A read depends on the last such writer up to the version that it read, and comes before the first one behind it; writers
-// of other columns in between are passed over. What a SELECT with a star, a row value, a join or a subquery reads is not known, so it reads all columns. That a function
-// over the row, a trigger or a generated column reads or assigns more is not known, either: then an edge is missing, never wrong.
+// of other columns in between are passed over. What a SELECT with a star or a row value reads is not known, so it reads all columns, and so does one of a table that it does
+// not name, but a view. That a function over the row, a trigger or a generated column reads or assigns more is not known, either: then an edge is missing, never wrong.
 //
 // The order of the versions is kept for reads as it is for writes (edgeRow): what a read draws by its row alone are edgeRowWR and edgeRowRW.
 
-// selection is what a SELECT of one table gives and names.
+// selection is what a SELECT gives and names.
 type selection struct {
-	table   string
-	all     bool     // it gives all columns
-	columns []string // that it gives
+	tables  []string // that it names
+	all     bool     // it gives all columns of the only table
+	columns []string // that it gives of the only table
 	named   []string // all names in it, sorted; nil: it may read columns that it does not name
 
 	lastOf    *table // which it is known to be of
@@ -84,12 +84,12 @@ func (s *selection) reads(his *uses) bool {
 	return !disjoint(his.assigned, s.named) || !disjoint(his.timed, s.named)
 }
 
-// of reports whether the SELECT is of the table with this name, which may have a schema in front.
+// of reports whether the SELECT names the table of this name, which may have a schema in front.
 func (s *selection) of(table string) bool {
-	return strings.EqualFold(s.table, table[strings.LastIndexByte(table, '.')+1:])
+	return slices.Contains(s.tables, strings.ToLower(table[strings.LastIndexByte(table, '.')+1:]))
 }
 
-// selectionOf reads what a SELECT gives and names from its text; nil if it is not plainly of one table.
+// selectionOf reads what a SELECT gives and names from its text; nil if that is not certain.
 func selectionOf(sql string, d lex.Dialect) *selection {
 	var list []lex.Token
 	for t := range lex.Tokens(sql, d) {
@@ -103,19 +103,15 @@ func selectionOf(sql string, d lex.Dialect) *selection {
 	if n := len(list); n > 0 && list[n-1].Text == ";" {
 		list = list[:n-1]
 	}
-	if len(list) == 0 || !list[0].Is("select") || slices.ContainsFunc(list[1:], several) {
+	if len(list) == 0 || !list[0].Is("select") && !list[0].Is("with") || slices.ContainsFunc(list, unnamed) {
 		return nil
 	}
-	from := slices.IndexFunc(list, func(t lex.Token) bool { return t.Is("from") })
-	if from < 0 {
+	f := sources{list: list, stack: make([]clause, 1)}
+	if !f.read() {
 		return nil
 	}
-	s := &selection{}
-	alias, behind := s.source(list, from+1)
-	if behind < 0 {
-		return nil
-	}
-	for rest := list[1:from]; ; {
+	s := &selection{tables: f.tables}
+	for rest := list[1:max(f.from, 1)]; f.alone(); {
 		i := slices.IndexFunc(rest, func(t lex.Token) bool { return t.Text == "," })
 		if i < 0 {
 			s.item(rest)
@@ -124,42 +120,111 @@ func selectionOf(sql string, d lex.Dialect) *selection {
 		s.item(rest[:i])
 		rest = rest[i+1:]
 	}
-	s.names(list, from, behind, alias)
+	s.names(&f)
 	return s
 }
 
-// several reports whether a word shows that a text is of more than one SELECT.
-func several(t lex.Token) bool {
-	return t.Text == ";" || slices.ContainsFunc([]string{"select", "union", "intersect", "except", "table", "values"}, t.Is)
+// unnamed reports whether a word shows that a text reads columns that it need not name, or is of several statements.
+func unnamed(t lex.Token) bool {
+	return t.Text == ";" || slices.ContainsFunc([]string{"natural", "table", "values", "insert", "delete", "merge"}, t.Is)
 }
 
-// source reads the only table behind FROM. It gives its alias, and the place of what follows; one below 0: there is not one table there.
-func (s *selection) source(list []lex.Token, at int) (alias string, behind int) {
-	name := func() (string, bool) {
-		if at == len(list) || list[at].Kind != lex.Word && list[at].Kind != lex.Name {
-			return "", false
+// sources finds the tables in the FROM clauses of a text.
+type sources struct {
+	list     []lex.Token
+	stack    []clause // around a token
+	tables   []string
+	names    []string     // of tables, and of what stands for them
+	declared map[int]bool // the places of these names in FROM clauses
+	selects  int          // how many SELECTs there are
+	from     int          // the place of the first FROM
+}
+
+// clause is where a token stands in the SELECT of its parentheses.
+type clause struct{ list, from, table bool } // behind SELECT, behind FROM, where the name of a table may stand
+
+// alone reports whether there is one table, in one SELECT.
+func (f *sources) alone() bool { return f.selects == 1 && len(f.tables) == 1 && f.list[0].Is("select") }
+
+// endsFrom are words that end a FROM clause, and behindTable others that follow the name of a table.
+var (
+	endsFrom    = []string{"where", "group", "having", "window", "order", "limit", "offset", "fetch", "for", "lock", "union", "intersect", "except"}
+	behindTable = []string{"join", "left", "right", "inner", "outer", "full", "cross", "straight_join", "on", "using", "use", "force", "ignore", "partition", "tablesample"}
+)
+
+// read reports false if columns get other names.
+func (f *sources) read() bool {
+	f.declared = map[int]bool{}
+	for i := 0; i < len(f.list); i++ {
+		t, c := f.list[i], &f.stack[len(f.stack)-1]
+		switch {
+		case t.Text == "(":
+			f.stack = append(f.stack, clause{from: c.table, table: c.table})
+		case t.Text == ")":
+			if len(f.stack) == 1 {
+				return false
+			}
+			f.stack = f.stack[:len(f.stack)-1]
+			if c = &f.stack[len(f.stack)-1]; c.table {
+				i, c.table = f.alias(i), false
+			}
+		case t.Is("select"):
+			*c = clause{list: true}
+			f.selects++
+		case t.Is("from") && c.list && !f.list[i-1].Is("distinct"):
+			if *c = (clause{from: true, table: true}); f.from == 0 {
+				f.from = i
+			}
+		case c.from && (t.Text == "," || t.Is("join") || t.Is("straight_join")):
+			c.table = true
+		case c.from && slices.ContainsFunc(endsFrom, t.Is):
+			*c = clause{}
+		case !c.table || t.Is("lateral") || t.Is("only"):
+		case !isName(t):
+			return false
+		default:
+			for f.is(i+1, ".") && i+2 < len(f.list) {
+				f.declared[i] = true
+				i += 2
+			}
+			c.table = false
+			f.declare(i)
+			if f.is(i+1, "(") { // a function
+				break
+			}
+			f.tables = append(f.tables, nameIn(f.list[i]))
+			if i = f.alias(i); f.is(i+1, "(") {
+				return false
+			}
 		}
-		at++
-		return nameIn(list[at-1]), true
 	}
-	table, ok := name()
-	for ok && at < len(list) && list[at].Text == "." {
-		at++
-		table, ok = name()
+	return len(f.stack) == 1
+}
+
+// alias reads the name that stands for the table behind place i, if there is one. It gives the last place that was read.
+func (f *sources) alias(i int) int {
+	if f.is(i+1, "as") {
+		i++
+	} else if i+1 == len(f.list) || slices.ContainsFunc(endsFrom, f.list[i+1].Is) || slices.ContainsFunc(behindTable, f.list[i+1].Is) {
+		return i
 	}
-	ends := func() bool {
-		return at == len(list) || slices.ContainsFunc([]string{"where", "group", "having", "order", "limit", "offset", "fetch", "for", "lock"}, list[at].Is)
+	if i+1 < len(f.list) && isName(f.list[i+1]) {
+		i++
+		f.declare(i)
 	}
-	if alias = table; ok && !ends() {
-		if list[at].Is("as") {
-			at++
-		}
-		alias, ok = name()
-	}
-	if s.table = table; !ok || !ends() {
-		return "", -1
-	}
-	return alias, at
+	return i
+}
+
+func (f *sources) declare(i int) {
+	f.declared[i], f.names = true, append(f.names, nameIn(f.list[i]))
+}
+
+func (f *sources) is(i int, words ...string) bool {
+	return i >= 0 && i < len(f.list) && slices.ContainsFunc(words, func(w string) bool { return f.list[i].Text == w || f.list[i].Is(w) })
+}
+
+func isName(t lex.Token) bool {
+	return t.Kind == lex.Word || t.Kind == lex.Name || t.Kind == lex.String && t.Text[0] == '"'
 }
 
 // item reads one item of the list.
@@ -177,22 +242,21 @@ func (s *selection) item(of []lex.Token) {
 	}
 }
 
-// names reads all names, but for those of the table between from and behind.
-func (s *selection) names(list []lex.Token, from, behind int, alias string) {
-	is := func(i int, words ...string) bool {
-		return i < len(list) && slices.ContainsFunc(words, func(w string) bool { return list[i].Text == w || list[i].Is(w) })
-	}
+// names reads all names, but for those of tables in FROM clauses.
+func (s *selection) names(f *sources) {
 	named := []string{""} // not nil
-	for i, t := range list {
+	for i, t := range f.list {
 		switch {
-		case i >= from && i < behind:
+		case f.declared[i]:
 		case t.Text == "*":
-			if counts := is(i-1, "(") && is(i-2, "count") && is(i+1, ")"); !counts && (i+1 == len(list) || is(i+1, ",", ")", "from", "into")) {
+			counts, exists := f.is(i-2, "count") && f.is(i-1, "(") && f.is(i+1, ")"), f.is(i-3, "exists") && f.is(i-2, "(") && f.is(i-1, "select")
+			if !counts && !exists && (i+1 == len(f.list) || f.is(i+1, ",", ")", "from", "into")) {
 				return
 			}
-		case t.Kind == lex.Word, t.Kind == lex.Name, t.Kind == lex.String && t.Text[0] == '"':
+		case isName(t):
 			name := nameIn(t)
-			if (name == s.table || name == alias) && !is(i+1, ".") && !is(i-1, ".") { // the whole row
+			defined := f.is(i+1, "(") || f.is(i+1, "as") && f.is(i+2, "(")                              // by WITH
+			if slices.Contains(f.names, name) && !defined && !f.is(i+1, ".") && !f.is(i-1, ".", "as") { // the whole row
 				return
 			}
 			if slices.Contains([]string{"xmin", "xmax", "cmin", "cmax", "ctid"}, name) {

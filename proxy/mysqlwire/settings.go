@@ -50,7 +50,7 @@ func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
 	s.flavor, s.snapshot, s.packet = f.Flavor, f.Snapshot, f.Packet
-	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut, s.env.Past = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut, f.Session.Past || s.past
+	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut, s.env.UTC, s.env.Past = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut, f.Session.UTC, f.Session.Past || s.past
 	s.autocommit, s.level = f.Autocommit, f.Level
 }
 

@@ -62,8 +62,8 @@ type Cell struct {
 type origin struct {
 	request  string
 	tags     []string
-	table    string            // that an UPDATE writes, without schema
-	operands []history.Operand // of an UPDATE
+	table    string            // that an UPDATE or an upsert writes, without schema
+	operands []history.Operand // of an UPDATE or an upsert
 	params   string            // as history.Event.Params
 }
 
@@ -112,7 +112,8 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 		o.request = t.untagged(tk)
 	}
 	several := tk.plan.Verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
-	assigns, shows := tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	writes := tk.plan.Verb == "update" || tk.plan.Verb == "insert" && strings.Contains(strings.ToLower(tk.plan.Text), "update")
+	assigns, shows := writes && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
 	var values []flow.Param
 	if params != nil && (assigns || shows || several) {
 		values = params()
@@ -244,7 +245,7 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	known := rs.of(o.request)
 	var load load
 	switch {
-	case ev.Verb == "update":
+	case ev.Verb == "update" || len(ev.Operands) > 0:
 		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
 			load = t.load
 		}

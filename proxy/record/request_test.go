@@ -54,7 +54,7 @@ func (s requestSession) run(sql string, rows ...string) *history.Event {
 		f := strings.Fields(row)
 		key, version, _ := strings.Cut(f[0], "@")
 		a := history.Access{Op: history.OpRead, Row: history.Row{Table: "public.t", Key: key}, Version: version}
-		if verb == "update" {
+		if verb == "update" || verb == "insert" {
 			a.Op = history.OpUpdate
 		}
 		p.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return append(list, a), nil }
@@ -128,6 +128,14 @@ func TestDerived(t *testing.T) {
 			o.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v2")
 		}, "n of 1@v1 by plus-1"},
+		{"an upsert", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10", "2@v1 id=2 n=10")
+			return s.run("INSERT INTO t (id, n) VALUES (1, 9) ON CONFLICT (id) DO UPDATE SET n = EXCLUDED.n"+a, "1@v2")
+		}, "n of 1@v1 by plus-1"},
+		{"an upsert that lets the server compute", func(s, o requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("INSERT INTO t (id, n) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET n = t.n + EXCLUDED.n"+a, "1@v2")
+		}, "n of 1@v1 by current"},
 		{"the latest read counts", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
 			s.run("SELECT 1 x"+a, "1@v2 n=7")

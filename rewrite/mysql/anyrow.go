@@ -13,7 +13,7 @@ import (
 // (rewrite.Plan.Any): SELECT 1 AS a FROM t WHERE ... LIMIT 1, as exists() of Django and Rails asks.
 func anyRow(n *ast.SelectStmt) bool {
 	return n.Limit != nil && n.LockInfo == nil && n.With == nil && n.GroupBy == nil && n.Having == nil && n.Fields != nil && !slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
-		switch f.Expr.(type) {
+		switch unwrapped(f.Expr).(type) {
 		case *mysqlsyntax.Value, *mysqlsyntax.ParamMarker:
 			return false
 		}
@@ -23,7 +23,7 @@ func anyRow(n *ast.SelectStmt) bool {
 
 // another adds a column to such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them.
 func (r *reader) another(n *ast.SelectStmt) {
-	if !anyRow(n) || n.Limit.Offset != nil || n.Distinct {
+	if !anyRow(n) || n.Limit.Offset != nil || n.OrderBy != nil || n.Distinct { // an order may make the server use an index, and it tells whether it used one
 		return
 	}
 	count, ok := n.Limit.Count.(*mysqlsyntax.Value)

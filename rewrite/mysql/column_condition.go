@@ -42,7 +42,7 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 		return condition.Number
 	case "date":
 		return condition.Date
-	case "datetime":
+	case "datetime", "timestamp":
 		return condition.Timestamp
 	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum":
 		switch _, rest, _ := strings.Cut(a.Collation, "_"); {
@@ -55,6 +55,14 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 		return condition.Bytes // MySQL manual, 13.3.3: by the numeric values of the bytes, and none is ignored
 	}
 	return condition.Other
+}
+
+// kindHere is kindOf for a statement: a TIMESTAMP is shown, and compared, in the time zone of the session (MySQL manual, 13.2.2), and its image is in UTC.
+func (s *scene) kindHere(a *rewrite.Attribute) condition.Kind {
+	if typeName(a.Type) == "timestamp" && (!s.session.UTC || s.r.flavor == TiDB) {
+		return condition.Other
+	}
+	return kindOf(a)
 }
 
 // rootCollations are, without their character set, collations of no language. In them two characters of ASCII are equal if they are the

@@ -548,6 +548,9 @@ func (p *pair) verifyImages(t *testing.T, sql string, a history.Access, was, is 
 			if kindOf(&c) == condition.Timestamp {
 				text = strings.Replace(text, "T", " ", 1)
 			}
+			if typeName(c.Type) == "timestamp" { // MySQL leaves these out of the image
+				text, cells[n] = strings.TrimSuffix(text, ".000000"), strings.TrimSuffix(cells[n], ".000000")
+			}
 			if known && text != cells[n] {
 				t.Errorf("%s: %s is %q in the image of %+v, and %q in the row", sql, c.Name, text, a, cells[n])
 			}

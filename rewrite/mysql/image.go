@@ -47,7 +47,7 @@ func (s *scene) imageOf(src *source, value func(*rewrite.Attribute) string) stri
 	var b strings.Builder
 	for _, name := range s.r.wanted.Columns(src.rel, src.table()) {
 		a := src.column(name)
-		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other {
+		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other || s.r.flavor == TiDB && typeName(a.Type) == "timestamp" {
 			continue
 		}
 		text := value(a)
@@ -74,6 +74,9 @@ func stored(src *source, a *rewrite.Attribute) string {
 	case condition.Bytes:
 		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',CONCAT('x',HEX(%[1]s))),'N')", ref, maxImage)
 	case condition.Timestamp:
+		if typeName(a.Type) == "timestamp" { // in UTC, whatever the session's time zone is
+			return fmt.Sprintf("IFNULL(IF(UNIX_TIMESTAMP(%s)=0,'!',REPLACE('1970-01-01 00:00:00'+INTERVAL UNIX_TIMESTAMP(%[1]s) SECOND,' ','T')),'N')", ref)
+		}
 		return "IFNULL(REPLACE(" + ref + ",' ','T'),'N')"
 	case condition.UUID:
 		return "IFNULL(CONCAT(" + ref + "),'N')" // N is no UUID

@@ -27,7 +27,7 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 			break
 		}
 		a := src.column(c.Name.Name.O)
-		if a == nil || typeName(a.Type) == "enum" || typeName(a.Type) == "uuid" || !kindOf(a).Orders() {
+		if a == nil || typeName(a.Type) == "enum" || typeName(a.Type) == "uuid" || !s.kindHere(a).Orders() {
 			break
 		}
 		o := rewrite.Ordered{Op: "<", Name: a.Name, Kind: kindOf(a), First: !item.Desc && !a.Required}

@@ -112,7 +112,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
 	if having != nil {
-		ask.Where = condition.OfGroups(kindOf(having), having.Name)
+		ask.Where = condition.OfGroups(s.kindHere(having), having.Name)
 	}
 	switch {
 	case n.Limit == nil || ask.Merged || ask.Single:
@@ -202,7 +202,7 @@ func rowIfExists(n *ast.SelectStmt, cut bool) *ast.SelectStmt {
 func constantRow(n *ast.SelectStmt) bool {
 	return n.Fields != nil && n.With == nil && n.GroupBy == nil && n.Having == nil && n.OrderBy == nil && n.LockInfo == nil && n.SelectIntoOpt == nil && !n.Distinct &&
 		!slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
-			_, ok := f.Expr.(*mysqlsyntax.Value)
+			_, ok := unwrapped(f.Expr).(*mysqlsyntax.Value)
 			return !ok
 		})
 }

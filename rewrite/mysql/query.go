@@ -64,6 +64,7 @@ func (s *planner) query(n *ast.SelectStmt) {
 			s.opaque("a join of an indexed text with a number")
 			return
 		}
+		n = withoutLimit(s, n, list)
 	}
 	nested := all.sub
 	if n.From != nil {

@@ -33,8 +33,11 @@ type valueType struct {
 	collation string
 }
 
-func typeOf(a *rewrite.Attribute) valueType {
-	if t := (valueType{kind: kindOf(a)}); a != nil && t.kind != condition.Other && t.kind != condition.Bytes && t.kind != condition.UUID && typeName(a.Type) != "enum" {
+func (s *scene) typeOf(a *rewrite.Attribute) valueType {
+	if a == nil {
+		return valueType{}
+	}
+	if t := (valueType{kind: s.kindHere(a)}); t.kind != condition.Other && t.kind != condition.Bytes && t.kind != condition.UUID && typeName(a.Type) != "enum" {
 		if t.kind == condition.Folded {
 			t.collation = a.Collation
 		}
@@ -92,7 +95,7 @@ func scalarOf(s *planner, n *ast.SelectStmt, sub *ast.SubqueryExpr) *scalar {
 func scalarType(s *planner, q *ast.SelectStmt, e ast.ExprNode, src *source) (t valueType) {
 	column := func(e ast.ExprNode) valueType {
 		if c, ok := unwrapped(e).(*ast.ColumnNameExpr); ok {
-			return typeOf(src.column(c.Name.Name.O))
+			return s.typeOf(src.column(c.Name.Name.O))
 		}
 		return valueType{}
 	}
@@ -174,7 +177,7 @@ func (a *asker) scalared(n ast.ExprNode, of operand) condition.Value {
 	if !ok || a.scalar == nil || a.scalar.sub != sub || of.reads != of.kind || of.kind != a.scalar.is.kind {
 		return nil
 	}
-	if of.kind == condition.Folded && (of.name == "" || typeOf(a.src.column(of.name)) != a.scalar.is) {
+	if of.kind == condition.Folded && (of.name == "" || a.typeOf(a.src.column(of.name)) != a.scalar.is) {
 		return nil
 	}
 	return condition.Moment(0)

@@ -69,7 +69,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 		}
 	}
 	tables, value := scannedVersions(list)
-	add := "," + s.collected(value, rows, text, false)
+	add := "," + s.collected(value, rows, text)
 	s.edits = append(s.edits, edit{at: at, add: add + " ", check: ",wc_probe "})
 	s.silent = n.Having != nil || n.Limit != nil || q.Having != nil
 	s.copies = true
@@ -201,14 +201,9 @@ func (s *judge) showsOf(n *ast.SelectStmt, list []source, src *source) bool {
 }
 
 // collected is a subquery that gives a value of each of the rows that clauses find, in the form that entries reads. If there are as many as
-// most, some may be missing. MySQL finds all rows of wc_s by a key that it makes, where it would otherwise say that no index was used. alone says
-// that the clauses name no table around them, so that they are evaluated once. GROUP_CONCAT reads on behind its own limit, and a scan of a derived table is one
-// without an index (MariaDB 10.11.19), so of a sole row MariaDB is asked for the first, and for a second.
-func (s *scene) collected(value string, most int, clauses string, alone bool) string {
-	switch {
-	case s.r.flavor == MariaDB && alone && most == soleRows:
-		return fmt.Sprintf("CONCAT((SELECT %[1]s %[2]s LIMIT 1),IFNULL((SELECT ';' %[2]s LIMIT 1,1),''))", value, clauses)
-	case s.r.flavor == MariaDB:
+// most, some may be missing. MySQL finds all rows of wc_s by a key that it makes, where it would otherwise say that no index was used.
+func (s *scene) collected(value string, most int, clauses string) string {
+	if s.r.flavor == MariaDB {
 		return fmt.Sprintf("(SELECT GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d) %s)", value, most, clauses)
 	}
 	return fmt.Sprintf("(SELECT IF(COUNT(*)<%[2]d,JSON_ARRAYAGG(wc_s.v),JSON_ARRAY('"+scanTooMany+"')) FROM (SELECT 1 k,CONVERT(%[1]s USING ascii) v %[3]s LIMIT %[2]d) wc_s WHERE wc_s.k=1)", value, most, clauses)

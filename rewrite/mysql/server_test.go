@@ -266,12 +266,12 @@ func TestCatalog(t *testing.T) {
 func TestSessionFacts(t *testing.T) {
 	s := newSide(t, testserver.Family(t), 0)
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-	s.exec(t, "SET autocommit=0, sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES', group_concat_max_len=5000")
+	s.exec(t, "SET autocommit=0, sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES', group_concat_max_len=5000, time_zone='+00:00'")
 	f, err := DecodeSession(s.texts(t, SessionQuery()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Packet: 16 << 20, Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Packet: 16 << 20, Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true, UTC: true}}
 	if flavor() == MySQL {
 		want.Packet, want.Session.GroupConcat = 64<<20, 64<<20
 	}
@@ -305,6 +305,19 @@ func TestSessionFacts(t *testing.T) {
 	s.exec(t, "SET sql_mode='', collation_connection='ucs2_bin'")
 	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
 		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+// TestZones: which sessions certainly have the time zone UTC.
+func TestZones(t *testing.T) {
+	for _, c := range []struct {
+		session, system string
+		utc             bool
+	}{{"+00:00", "CET", true}, {"SYSTEM", "UTC", true}, {"Etc/UTC", "", true}, {"SYSTEM", "CET", false}, {"SYSTEM", "", false}, {"Europe/London", "UTC", false}, {"+01:00", "UTC", false}, {"", "UTC", false}} {
+		f, err := DecodeSession([][]string{{"version", "8.0.40"}, {"transaction_isolation", "READ-COMMITTED"}, {"max_allowed_packet", "1024"}, {"time_zone", c.session}, {"system_time_zone", c.system}})
+		if err != nil || f.Session.UTC != c.utc {
+			t.Errorf("%+v: %t, %v", c, f.Session.UTC, err)
+		}
 	}
 }
 

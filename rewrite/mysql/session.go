@@ -29,6 +29,7 @@ type Session struct {
 	Wanted uint64 // Rewriter.Generation
 	UTF8   bool   // the client's texts are in UTF-8
 	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT, or texts are sorted by less than their beginning (max_sort_length)
+	UTC    bool   // the session's time zone is certainly UTC
 	Past   bool   // what plain reads see may be older than their statement and their transaction (TiDB)
 }
 
@@ -73,7 +74,7 @@ func SessionQuery() string {
 const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
 	"'group_concat_max_len','max_allowed_packet','sql_select_limit','max_sort_length','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
-	"'tidb_disable_txn_auto_retry','tidb_snapshot','tidb_read_staleness','tidb_low_resolution_tso','tidb_enable_external_ts_read')"
+	"'time_zone','system_time_zone','tidb_disable_txn_auto_retry','tidb_snapshot','tidb_read_staleness','tidb_low_resolution_tso','tidb_enable_external_ts_read')"
 
 // WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
 func WholeSessionQuery(flavor Flavor) string {
@@ -133,6 +134,7 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	if f.Flavor == MariaDB {
 		f.Session.Mode |= mysqlsyntax.MariaDB
 	}
+	f.Session.UTC = isUTC(v["time_zone"]) || v["time_zone"] == "SYSTEM" && isUTC(v["system_time_zone"])
 	f.Session.UTF8 = strings.HasPrefix(v["character_set_client"], "utf8")
 	for _, cs := range []string{v["character_set_client"], v["character_set_connection"], v["character_set_results"]} {
 		if !mysqlsyntax.PlainCharset(cs) {
@@ -187,3 +189,5 @@ func modeOf(s string) mysqlsyntax.Mode {
 	}
 	return m
 }
+
+func isUTC(zone string) bool { return zone == "+00:00" || zone == "UTC" || zone == "Etc/UTC" }

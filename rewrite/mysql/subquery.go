@@ -222,7 +222,7 @@ func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, 
 		r.spare(q, list, src)
 		t := toldOf(src)
 		t.limit, t.sole = rows, rows == soleRows
-		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text, also == "" && r.closed(q)), t})
+		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
 	}
 	return true
 }

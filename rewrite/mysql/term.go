@@ -21,7 +21,7 @@ type operand struct {
 // operand reads one side of a comparison.
 func (a *asker) operand(n ast.ExprNode) operand {
 	if name, at := a.column(n); name != "" {
-		kind := kindOf(at)
+		kind := a.kindHere(at)
 		return operand{kind: kind, reads: kind, typ: typeName(at.Type), name: name}
 	}
 	f, ok := unwrapped(n).(*ast.FuncCallExpr)

@@ -48,7 +48,7 @@ func scannedArms(s *planner, n *ast.SetOprStmt, arms []*ast.SelectStmt) bool {
 			list[i].byKey(s.r.flavor)
 		}
 		tables, value := scannedVersions(list)
-		columns, all, limits = append(columns, s.collected(value, rows, text, false)), append(all, tables), append(limits, rows)
+		columns, all, limits = append(columns, s.collected(value, rows, text)), append(all, tables), append(limits, rows)
 	}
 	var edits []edit
 	for _, arm := range arms {

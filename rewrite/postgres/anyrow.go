@@ -32,7 +32,11 @@ func another(x *planner, s *pg.SelectStmt) (column []string) {
 		return nil
 	}
 	sc := o.outside[0]
-	return []string{x.hidden(part{another: true}, fmt.Sprintf("CASE WHEN %s THEN (EXISTS (SELECT 1 %s OFFSET %s))::pg_catalog.text END", sc.guard, sc.text, limit))}
+	expr := fmt.Sprintf("(EXISTS (SELECT 1 %s OFFSET %s))::pg_catalog.text", sc.text, limit)
+	if sc.guard != "" {
+		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"
+	}
+	return []string{x.hidden(part{another: true}, expr)}
 }
 
 // hasParameter reports whether one of the expressions has a parameter. The server gives a parameter the type that its first place asks for, so what is added

@@ -136,7 +136,14 @@ var forms = []form{
 	{`SELECT account_id, count(*), max(note) FROM orders GROUP BY account_id ORDER BY 1`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id AS "wirecheck 1" FROM orders GROUP BY "wirecheck 1" ORDER BY 1`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id LIMIT 21`, "rows", "-"},
+	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id LIMIT 21`, "exact", "read account 1, read orders 10, read orders 11"},
+	{`SELECT a.owner, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id, owner LIMIT 1 OFFSET 0`, "exact", "read account 1, read orders 10, read orders 11"},
+	{`SELECT account_id, count(*) FROM orders WHERE account_id = 1 GROUP BY account_id HAVING count(*) > 5 LIMIT 1`, "rows", "-"},
+	{`SELECT account_id, count(*) FROM orders WHERE account_id = 1 GROUP BY account_id LIMIT 1`, "exact", "read orders 10, read orders 11"},
+	{`SELECT a.owner, o.note FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id, o.note ORDER BY 2 LIMIT 1`, "fewer", "-"}, // several groups
+	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.id = 10 OR a.id = 1 GROUP BY a.id LIMIT 1`, "fewer", "-"},
+	{`SELECT a.owner, o.id FROM account a JOIN orders o ON o.account_id = a.id ORDER BY lower(a.owner), 2 LIMIT 2`, "exact", "-"}, // ordered by an expression
+	{`SELECT a.owner, o.id FROM account a JOIN orders o ON o.account_id = a.id ORDER BY 2 LIMIT 1`, "exact", "read account 1, read orders 10"},
 	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 1 GROUP BY a.id LIMIT 21 OFFSET 1`, "rows", "-"},
 	{`SELECT a.id, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id GROUP BY a.id HAVING count(*) > 0 LIMIT 21`, "rows", "-"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 ORDER BY 1 LIMIT 1`, "fewer", "read orders 10, read orders 11"},

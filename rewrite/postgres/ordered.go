@@ -46,7 +46,10 @@ func (x *planner) leader(s *pg.SelectStmt) (rv *pg.RangeVar, others int) {
 	switch {
 	case x.join != nil:
 		by := s.SortClause[0].GetSortBy().GetNode().GetColumnRef()
-		if i := x.join.tableOf(x, by); by != nil && i >= 0 && x.join.Tables[i].Group == 0 && x.join.blank && !x.join.distinct {
+		if by == nil {
+			return nil, 0
+		}
+		if i := x.join.tableOf(x, by); i >= 0 && x.join.Tables[i].Group == 0 && x.join.blank && !x.join.distinct {
 			return x.join.tables[i].rv, len(x.join.tables) - 1
 		}
 		return nil, 0

@@ -44,6 +44,7 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
+	defer withoutLimit(x, s)()
 	exists, _ := existence(s)
 	findScalar(x, s.WhereClause)
 	x.having = groupsShown(x, s)

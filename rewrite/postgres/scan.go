@@ -473,7 +473,7 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 	expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN pg_catalog.concat_ws(' ', %s) END FROM (SELECT %s, %s AS n %s) wirecheck WHERE wirecheck.n <= %d)",
 		sc.limit, list, strings.Join(columns, ", "), number, sc.text, sc.limit+1)
 	if once && sc.below != "" {
-		sc.guard = guarded("pg_catalog.count(*) OVER () < "+sc.below, sc.guard)
+		sc.guard = strings.TrimSuffix("pg_catalog.count(*) OVER () < "+sc.below+" AND "+sc.guard, " AND ")
 	}
 	switch {
 	case once && sc.guard != "":

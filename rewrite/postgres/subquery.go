@@ -204,8 +204,9 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 	}
 	sc, ok := x.scanOf(q, !closed)
 	if sc.pair = p; p == nil {
-		sc.sole()
+		sc.limit = 1
 	}
+	sc.second(q)
 	switch {
 	case !ok:
 	case inside && (p != nil || !closed && test == nil):
@@ -214,17 +215,6 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 		o.outside = append(o.outside, sc)
 	}
 }
-
-// sole makes the scan tell its row only if there is no other. At SERIALIZABLE it would lock a second row, which the client's own statement does not read, and
-// maybe more by another index.
-func (sc *scan) sole() {
-	sc.limit, sc.guard = 1, guarded(notSerializable, sc.guard)
-}
-
-const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 'serializable'"
-
-// guarded joins conditions by AND; the second may be empty.
-func guarded(first, second string) string { return strings.TrimSuffix(first+" AND "+second, " AND ") }
 
 // existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one.
 func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool) {
@@ -236,7 +226,8 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	if !ok || !closed && !inside {
 		return
 	}
-	sc.sole()
+	sc.limit = 1
+	sc.second(q)
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
 		limit := x.limitText(q.LimitCount)
 		if limit == "" || q.LimitCount.GetParamRef() != nil { // a comparison would give the parameter another type
@@ -248,6 +239,16 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 		o.outside = append(o.outside, sc)
 	} else {
 		o.inside = append(o.inside, sc)
+	}
+}
+
+// notSerializable is a condition for what reads rows that the client's statement does not read: SERIALIZABLE would lock them (PostgreSQL manual, 13.2.3).
+const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 'serializable'"
+
+// second says that a scan looks for a second row, where the server stops at the first one: there is none if a whole unique key is given.
+func (sc *scan) second(q *pg.SelectStmt) {
+	if len(sc.list) != 1 || sc.tables != 1 || !pinned(q.WhereClause, sc.list[0]) {
+		sc.guard = strings.TrimSuffix(notSerializable+" AND "+sc.guard, " AND ")
 	}
 }
 

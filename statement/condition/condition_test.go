@@ -198,6 +198,7 @@ func TestWordsOfParts(t *testing.T) {
 	for text, want := range map[string]string{`(and (= number room 1) (or (= number hour 9) (unsure "why")))`: "room = 1 and hour = 9", `(or (= number hour 9) (unsure "why") (null hour))`: "hour = 9 or hour is null", `(or (unsure "why") (unsure "why"))`: "... or ...",
 		`(not (null hour))`: "hour is not null", `(not (= text guest ann))`: "guest <> 'ann'", `(not (in number room 1 2))`: "room not in (1, 2)", `(not (prefix text guest a))`: "guest not like 'a%'",
 		`(not (< number room 1))`: "not (room < 1)", `(not (or (= number room 1) (null hour)))`: "not (room = 1 or hour is null)",
+		`(and (= number @@foreign_key_checks 1) (= number room 1))`: "room = 1", `(= number @@foreign_key_checks 1)`: "true",
 		`(and (= number room 1) (true))`: "room = 1", `(or (= number room 1) (true))`: "true", `(true)`: "true", `(and (true) (and))`: "true", `(and (= number room 1) (null hour))`: "room = 1 and hour is null"} {
 		c, err := Parse(text)
 		if got := c.Words(); err != nil || got != want {

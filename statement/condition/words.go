@@ -28,12 +28,14 @@ func (c Condition) alternatives() Condition {
 }
 
 // Words is the condition as people write it; those of Always if it holds for all rows. Of several alternatives, those that are not certain are left out: where it
-// certainly holds, another one does.
+// certainly holds, another one does. Whether the server checked foreign keys is left out, too, as no statement asks that.
 func (c Condition) Words() string {
 	c = c.alternatives()
+	switch {
+	case c.Op == "true", c.Column == ForeignKeys:
+		return Always.Op
+	}
 	switch c.Op {
-	case "true":
-		return c.Op
 	case "and", "or":
 		var list []string
 		for _, a := range c.Args {

@@ -222,7 +222,7 @@ func assignment(t *statement.Text, i, end int) (statement.Control, bool) {
 		}
 		return reset, true
 	case "sql_mode", "innodb_snapshot_isolation", "character_set_client", "character_set_connection", "character_set_results", "names",
-		"collation_connection", "group_concat_max_len", "sql_select_limit", "max_sort_length", "binlog_format", "completion_type", "tidb_txn_mode", "tidb_disable_txn_auto_retry", "tidb_snapshot", "tidb_read_staleness", "tidb_low_resolution_tso", "tidb_enable_external_ts_read", "sql_log_bin":
+		"collation_connection", "group_concat_max_len", "sql_select_limit", "max_sort_length", "time_zone", "binlog_format", "completion_type", "tidb_txn_mode", "tidb_disable_txn_auto_retry", "tidb_snapshot", "tidb_read_staleness", "tidb_low_resolution_tso", "tidb_enable_external_ts_read", "sql_log_bin":
 		return reset, true
 	}
 	return statement.Control{}, false
@@ -278,6 +278,21 @@ func Parsable(t *statement.Text, verb string, flavor Flavor) (sql string, return
 		if i := t.Find(0, depth, "RETURNING"); i >= 0 {
 			returning, from = true, t.Tokens[i].Start
 		}
+		if flavor == MariaDB && verb == "insert" {
+			sql = withoutValue(t, sql)
+		}
 	}
 	return sql[:from-base] + strings.Repeat(" ", end-from), returning, ""
+}
+
+// withoutValue blanks out VALUE in front of the columns of ON DUPLICATE KEY UPDATE, which is VALUES there (MariaDB 10.3.3 and later). What is left names the
+// same column.
+func withoutValue(t *statement.Text, sql string) string {
+	i := t.Find(0, t.Tokens[0].Depth, "DUPLICATE")
+	for ; i >= 0 && i+1 < len(t.Tokens); i++ {
+		if at := t.Tokens[i].Start - t.Tokens[0].Start; t.Is(i, "VALUE") && t.Is(i+1, "(") {
+			sql = sql[:at] + strings.Repeat(" ", len("VALUE")) + sql[at+len("VALUE"):]
+		}
+	}
+	return sql
 }

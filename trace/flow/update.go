@@ -11,8 +11,8 @@ import (
 // maxOperands bounds the columns that are told of one statement.
 const maxOperands = 200
 
-// Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. The list is nil for any
-// other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
+// Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. So it does of an upsert, for the
+// row that is in its way. The list is nil for any other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
 func Update(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand) {
 	table, list, _ = readUpdate(sql, d, params)
 	return table, list
@@ -42,7 +42,7 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 		}
 		u.tokens = append(u.tokens, t)
 	}
-	if len(u.tokens) == 0 || !u.tokens[0].Is("update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
+	if len(u.tokens) == 0 || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
 		return "", nil, nil
 	}
 	for _, l := range Literals(sql, d, params...) {
@@ -50,8 +50,15 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 			u.literals = append(u.literals, l)
 		}
 	}
-	set := slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
-	if set < 0 || slices.ContainsFunc(u.tokens[:set], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
+	set, named := -1, 0 // where the assignments begin, and the name of the table ends
+	switch {
+	case u.tokens[0].Is("insert"):
+		set, named = u.upsert()
+	case u.tokens[0].Is("update"):
+		set = slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
+		named = set
+	}
+	if set < 0 || slices.ContainsFunc(u.tokens[:named], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
 		return "", nil, nil
 	}
 	where, ok := u.assignments(set + 1)
@@ -63,7 +70,7 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 		return "", nil, nil
 	}
 	times(u.list, func(o *history.Operand) bool { return o.Role.Assigns() && slices.Contains(u.clocks, o.Column) })
-	return u.table(set), u.list, u.own
+	return u.table(named), u.list, u.own
 }
 
 // update is an UPDATE that is taken apart.
@@ -75,16 +82,17 @@ type update struct {
 	own      []string // columns that are computed from their own values
 	clocks   []string // columns that get the server's time
 	nulls    []int    // where NULL stands in the text, or a parameter that is NULL
+	offers
 }
 
-// table is the name in front of SET, which is at a place, without schema and alias.
-func (u *update) table(set int) (name string) {
-	for i := 1; i < set; i++ {
+// table is the first name in front of a place, without schema and alias.
+func (u *update) table(end int) (name string) {
+	for i := 1; i < end; i++ {
 		t := u.tokens[i]
-		if t.Kind != lex.Word && t.Kind != lex.Name || t.Is("only") || t.Is("ignore") || t.Is("low_priority") {
+		if t.Kind != lex.Word && t.Kind != lex.Name || t.Is("only") || t.Is("ignore") || t.Is("low_priority") || t.Is("into") {
 			continue
 		}
-		if name = column(t); i+1 >= set || u.tokens[i+1].Text != "." {
+		if name = column(t); i+1 >= end || u.tokens[i+1].Text != "." {
 			break
 		}
 	}
@@ -125,6 +133,10 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			if depth == 0 && (t.Text == "," || t.Text == ";" || EndsSet(t)) {
 				break
 			}
+			if _, end := u.offered(i); end > i {
+				i, values = end-1, true
+				continue
+			}
 			switch {
 			case t.Text == "(":
 				depth++
@@ -139,24 +151,14 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		if begin >= len(u.tokens) {
 			return 0, false
 		}
-		last := u.tokens[i-1]
-		o := history.Operand{Column: name, Role: history.RoleUnknown}
-		o.Value, ok = u.value(u.tokens[begin].At, last.At+len(last.Text))
-		if name := u.tokens[begin]; i == begin+1 && (name.Is("true") || name.Is("false")) {
-			o.Value, ok = strings.ToLower(name.Text), true
-		}
-		switch {
-		case ok:
-			o.Role = history.RoleSet
-		case u.null(u.tokens[begin]) && (i == begin+1 || i == begin+4 && u.tokens[begin+1].Text == ":"): // NULL::text is NULL, too
-			o.Role = history.RoleNull
-		case own || !values:
+		o := u.operand(name, begin, i)
+		if o.Role == history.RoleUnknown && (own || !values) {
 			o.Role = history.RoleComputed
 		}
 		if isClock(u.tokens[begin:i]) {
 			u.clocks = append(u.clocks, name)
 		}
-		if own && !ok {
+		if own && o.Role == history.RoleComputed {
 			u.own = append(u.own, name)
 		}
 		u.list = append(u.list, o)
@@ -177,6 +179,30 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		}
 		return i, true
 	}
+}
+
+// operand is the column that gets what stands between two tokens, if that is a value or NULL.
+func (u *update) operand(name string, begin, end int) history.Operand {
+	if o, behind := u.offered(begin); behind == end {
+		o.Column = name
+		return o
+	}
+	o := history.Operand{Column: name, Role: history.RoleUnknown}
+	if begin >= end {
+		return o
+	}
+	first, last, ok := u.tokens[begin], u.tokens[end-1], false
+	o.Value, ok = u.value(first.At, last.At+len(last.Text))
+	if end == begin+1 && (first.Is("true") || first.Is("false")) {
+		o.Value, ok = strings.ToLower(first.Text), true
+	}
+	switch {
+	case ok:
+		o.Role = history.RoleSet
+	case u.null(first) && (end == begin+1 || end == begin+4 && u.tokens[begin+1].Text == ":"): // NULL::text is NULL, too
+		o.Role = history.RoleNull
+	}
+	return o
 }
 
 // EndsSet reports whether a word ends the assignments of an UPDATE.

@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -235,7 +236,11 @@ func (o *observation) commands(ctx context.Context) error {
 
 // parting relays what the server says to a client that has ended its sending half: MySQL says 1158. The client may be gone altogether.
 func (o *observation) parting() {
-	if closeWrite(o.server.raw) == nil && o.server.until(time.Now().Add(o.ps.Config.Timeouts.Startup)) == nil {
+	server := o.server.raw
+	if encrypted, ok := o.server.nc.(*tls.Conn); ok { // to the end of the connection below TLS, MySQL says nothing
+		server = encrypted
+	}
+	if closeWrite(server) == nil && o.server.until(time.Now().Add(o.ps.Config.Timeouts.Startup)) == nil {
 		_ = o.unasked()
 	}
 }

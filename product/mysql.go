@@ -37,6 +37,7 @@ func mysqlTraits() Traits {
 	t := innodbTraits
 	t.WarnsOfAssignments = true  // 11.4: assignments within expressions are deprecated
 	t.UpdateSetsFoundRows = true // measured with 9.7
+	t.RefusesShort = true        // 1835, measured with 9.7.4
 	t.ClearsWarnings = true      // 15.6.7.7, "The MySQL Diagnostics Area"
 	t.ReplaceUpdates = true      // 15.2.12: a storage engine may perform the REPLACE as an update rather than a delete plus insert
 	return t

@@ -67,6 +67,8 @@ type Traits struct {
 	// TellsNewColumns says that the status of an answer tells whether a prepared statement has another number of columns than it had, since its tables
 	// were changed (SERVER_STATUS_METADATA_CHANGED).
 	TellsNewColumns bool
+	// RefusesShort says that a command of the protocol that is too short is answered by an error, even one that has no answer otherwise.
+	RefusesShort bool
 	// CatalogApart says that reading information_schema neither opens a transaction nor takes the snapshot of the one that is open, and leaves no
 	// lock in it.
 	CatalogApart bool

@@ -8,7 +8,6 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
 )
 
 // execute relays COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE.
@@ -139,7 +138,7 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
 // handle relays a command that names a prepared statement and is not answered, or (COM_STMT_RESET) by OK.
 func (s *preparedStatements) handle(f frame) error {
 	o := s.o
-	if short := map[byte]int{mysql.COM_STMT_SEND_LONG_DATA: 7, mysql.COM_STMT_CLOSE: 5}; f.n < short[f.first] && o.greeting.flavor() == dialect.MySQL { // it answers 1835 (9.7.4)
+	if short := map[byte]int{mysql.COM_STMT_SEND_LONG_DATA: 7, mysql.COM_STMT_CLOSE: 5}; f.n < short[f.first] && o.traits.RefusesShort {
 		return o.single()
 	}
 	head, err := o.client.prefix(f, 5)

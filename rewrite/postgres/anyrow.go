@@ -27,7 +27,7 @@ func another(x *planner, s *pg.SelectStmt) (column []string) {
 	if anyRow(s) && s.LimitOffset == nil && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT && len(s.DistinctClause) == 0 {
 		o.existence(&x.instrumentation, unlimited(s), false) // where LIMIT is 0, there is no row in which the column is computed
 	}
-	limit := x.limitText(s.LimitCount)
+	limit := limitText(x.scene, s.LimitCount)
 	if len(o.outside) == 0 || limit == "" || s.LimitCount.GetParamRef() != nil && hasParameter(s.SortClause) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func hasParameter(list []*pg.Node) (has bool) {
 }
 
 // limitText gives the text of LIMIT where it is a number or a parameter; else an empty one.
-func (x *scene) limitText(n *pg.Node) string {
+func limitText(x *scene, n *pg.Node) string {
 	place := int32(-1)
 	switch v := n.GetNode().(type) {
 	case *pg.Node_AConst:

@@ -229,7 +229,7 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	sc.limit = 1
 	sc.second(q)
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
-		limit := x.limitText(q.LimitCount)
+		limit := limitText(x.scene, q.LimitCount)
 		if limit == "" || q.LimitCount.GetParamRef() != nil { // a comparison would give the parameter another type
 			return
 		}

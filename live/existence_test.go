@@ -120,6 +120,7 @@ func TestExistenceSerializable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, query := range []string{"SELECT 1 AS a FROM booking WHERE room = 1000 LIMIT 1", "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1000)", "SELECT floor FROM room WHERE id = 1 AND EXISTS (SELECT 1 FROM booking WHERE room = 1000)",
+		"SELECT floor, (SELECT min(id) FROM booking WHERE id > 1999) FROM room WHERE id = 1",
 		"SELECT floor FROM room WHERE id IN (1, 2) AND id + 999 IN (SELECT room FROM booking WHERE room = 1000)"} {
 		for i, q := range []string{"1 BEGIN ISOLATION LEVEL SERIALIZABLE", "2 BEGIN ISOLATION LEVEL SERIALIZABLE", "1 " + query, "2 SELECT floor FROM room WHERE id = 2", "2 DELETE FROM booking WHERE id = 2001",
 			"1 UPDATE room SET floor = floor + 1 WHERE id = 2", "2 COMMIT", "1 COMMIT", "1 INSERT INTO booking VALUES (2001, 1000, NULL, 'ann')"} {

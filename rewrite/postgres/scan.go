@@ -58,6 +58,7 @@ func (x *instrumentation) entire(s *pg.SelectStmt) (list []scan, ok bool) {
 	if ok && s.Op == pg.SetOperation_SETOP_NONE && x.few(s) {
 		for i := range list {
 			list[i].limit = 1
+			list[i].alone()
 		}
 	}
 	return list, ok

@@ -248,9 +248,12 @@ const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 
 // second says that a scan looks for a second row, where the server stops at the first one: there is none if a whole unique key is given.
 func (sc *scan) second(q *pg.SelectStmt) {
 	if len(sc.list) != 1 || sc.tables != 1 || !pinned(q.WhereClause, sc.list[0]) {
-		sc.guard = strings.TrimSuffix(notSerializable+" AND "+sc.guard, " AND ")
+		sc.alone()
 	}
 }
+
+// alone keeps a scan from rows that the client's statement need not read where that would lock them.
+func (sc *scan) alone() { sc.guard = strings.TrimSuffix(notSerializable+" AND "+sc.guard, " AND ") }
 
 // leavesOut reports whether the server may leave a table of a query out: one that an outer join adds, as long as WHERE does not make an inner join of it.
 func leavesOut(x *scene, q *pg.SelectStmt) bool { return outerJoins(q.FromClause) && !x.reduced(q) }

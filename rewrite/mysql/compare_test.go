@@ -545,7 +545,7 @@ func (p *pair) verifyImages(t *testing.T, sql string, a history.Access, was, is 
 			if got != nil {
 				text = *got
 			}
-			if kindOf(&c) == condition.Timestamp {
+			if kindOf(&c) == condition.Timestamp || typeName(c.Type) == "timestamp" {
 				text = strings.Replace(text, "T", " ", 1)
 			}
 			if known && text != cells[n] {

@@ -1269,7 +1269,7 @@ func TestDefaults(t *testing.T) {
 	if testserver.IsTiDB() {
 		t.Skip("aggregates do not tell which rows they read")
 	}
-	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE job (id INT PRIMARY KEY AUTO_INCREMENT, shop INT, state VARCHAR(10) DEFAULT 'open', n INT NOT NULL DEFAULT -5, gone DATETIME, late INT DEFAULT (2 + 3), at DATETIME DEFAULT CURRENT_TIMESTAMP)")
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE job (id INT PRIMARY KEY AUTO_INCREMENT, shop INT, state VARCHAR(10) DEFAULT 'open', n INT NOT NULL DEFAULT -5, gone DATETIME, late INT DEFAULT (2 + 3), at DATETIME DEFAULT CURRENT_TIMESTAMP, ended TIMESTAMP NULL, doc JSON, grade FLOAT)")
 	for i, c := range []struct{ where, one, two, want string }{
 		{"state = 'open' AND n < 0 AND gone IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, state) VALUES (%d, DEFAULT)", "G2 write skew"},
 		{"state = 'open'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, n) VALUES (0, 1), (%d, 2)", "G2 write skew"},
@@ -1277,6 +1277,10 @@ func TestDefaults(t *testing.T) {
 		{"state = 'done'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""},
 		{"state = 'open'", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, state) VALUES (%d, 'done')", ""},
 		{"late = 5", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""}, // an expression: not known
+		{"ended IS NULL AND doc IS NULL AND grade IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, ended) VALUES (%d, NULL)", "G2 write skew"},
+		{"ended IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop, ended) VALUES (%d, '2026-01-01 09:00:00')", ""},
+		{"ended IS NOT NULL", "INSERT INTO job (shop, ended) VALUES (%d, '2026-01-01 09:00:00')", "INSERT INTO job (shop, ended) VALUES (%d, '2026-01-01 09:00:00')", "G2 write skew"},
+		{"grade IS NOT NULL", "INSERT INTO job (shop, grade) VALUES (%d, 1)", "INSERT INTO job (shop, grade) VALUES (%d, 1)", ""}, // it is not known what it is
 		{"at IS NULL", "INSERT INTO job (shop) VALUES (%d)", "INSERT INTO job (shop) VALUES (%d)", ""},
 	} {
 		shop := i + 1

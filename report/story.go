@@ -370,10 +370,17 @@ func (t *teller) wrote(txn, n int, version string) string {
 	switch {
 	case version == "deleted" || s != nil && s.Verb == "delete":
 		return "deleted"
-	case s != nil && s.Verb == "insert":
+	case s != nil && s.Verb == "insert" && !t.upserted(txn, n):
 		return "inserted"
 	}
 	return "changed"
+}
+
+// upserted reports whether an INSERT changed a row that was there: somebody had read or written it before.
+func (t *teller) upserted(txn, n int) bool {
+	return slices.ContainsFunc(t.f.Edges, func(e oracle.Edge) bool {
+		return e.To == txn && e.ToStatement == n && (e.Kind == oracle.EdgeWW && e.FromVersion != "deleted" || e.Kind == oracle.EdgeRW && !e.ByCondition())
+	})
 }
 
 // tellActs words the acts. A session is introduced where it comes first, and a transaction's end stands behind its last act if others act after it.

@@ -213,3 +213,27 @@ t3 commit
 		}
 	}
 }
+
+// TestUpserts: an INSERT that found its row changed it, and one that did not made it.
+func TestUpserts(t *testing.T) {
+	const began = "s1 session postgres \"15\"\ns2 session postgres \"15\"\ns1 t1 begin \"read committed\"\ns2 t2 begin \"read committed\"\n"
+	for _, tt := range []struct{ text, want, not string }{
+		{began + "t1 r coupon.7@0\nt2 w coupon.7 0>1\nt2 commit\nt1 w coupon.7 1>2\nt1 commit\n", "Session 2 changed coupon", "inserted"},
+		{began + "t2 i coupon.7 0>1\nt1 r coupon.7@1\nt1 commit\nt2 abort\n", "Session 2 inserted coupon", "changed"},
+	} {
+		found := findings(t, tt.text)
+		if len(found) != 1 {
+			t.Fatalf("%d findings of\n%s", len(found), tt.text)
+		}
+		for _, x := range found[0].Transactions {
+			for i := range x.Statements {
+				if x.Statements[i].Verb == "update" {
+					x.Statements[i].Verb = "insert"
+				}
+			}
+		}
+		if w := Warning(found[0], Reader{Session: 1, Others: true}); !strings.Contains(w.Detail, tt.want) || strings.Contains(w.Detail, tt.not) {
+			t.Errorf("%q is not in, or %q is in\n%s", tt.want, tt.not, w.Detail)
+		}
+	}
+}

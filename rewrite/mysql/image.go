@@ -19,7 +19,7 @@ import (
 //
 //	room=1,guest=x616e6e,hour=2026-11-22T09:00:00
 //
-// Texts are an x and the hex form of their UTF-8, and bytes that of themselves; N is NULL, and ! what is not known. The value of an AUTO_INCREMENT column of a new
+// Of a column whose values wirecheck does not compare, the image tells whether it is NULL. Texts are an x and the hex form of their UTF-8, and bytes that of themselves; N is NULL, and ! what is not known. The value of an AUTO_INCREMENT column of a new
 // row is not known before the server has answered.
 //
 // An INSERT logs its rows, too, where their images are wanted. The servers evaluate the values of a row in their order, and a value may
@@ -47,7 +47,7 @@ func (s *scene) imageOf(src *source, value func(*rewrite.Attribute) string) stri
 	var b strings.Builder
 	for _, name := range s.r.wanted.Columns(src.rel, src.table()) {
 		a := src.column(name)
-		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other || s.r.flavor == TiDB && typeName(a.Type) == "timestamp" {
+		if a == nil || HiddenColumn(a.Name) || a.Generated || s.r.flavor == TiDB && (kindOf(a) == condition.Other || typeName(a.Type) == "timestamp") {
 			continue
 		}
 		text := value(a)
@@ -80,6 +80,8 @@ func stored(src *source, a *rewrite.Attribute) string {
 		return "IFNULL(REPLACE(" + ref + ",' ','T'),'N')"
 	case condition.UUID:
 		return "IFNULL(CONCAT(" + ref + "),'N')" // N is no UUID
+	case condition.Other: // conditions ask whether it is NULL, and nothing else
+		return "IF(" + ref + " IS NULL,'N','!')"
 	}
 	return "IFNULL(" + ref + ",'N')"
 }

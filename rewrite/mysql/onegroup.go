@@ -26,6 +26,7 @@ func withoutLimit(s *planner, n *ast.SelectStmt, list []source) *ast.SelectStmt 
 	if count, skip := whole(n.Limit.Count), n.Limit.Offset; count == "" || count == "0" || skip != nil && whole(skip) != "0" || !oneGroup(s, n, list) {
 		return n
 	}
+	s.copies = true // with OFFSET 1 it is another query
 	alone := *n
 	alone.Limit = nil
 	return &alone

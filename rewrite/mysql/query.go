@@ -191,7 +191,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	p.Hidden = len(seen) + len(sub.lookups)
 	s.edits = append(s.edits, edit{at: at, add: add + space, check: strings.Repeat(",wc_probe", p.Hidden) + " "})
 	p.Coverage = history.CoverageExact
-	s.silent, s.copies = s.silent || sub.silent, len(sub.lookups) > 0 // literals
+	s.silent, s.copies = s.silent || sub.silent, s.copies || len(sub.lookups) > 0 // literals
 	p.Decode = decodeReads(tables, op)
 	s.expose(n, list, &inner)
 }

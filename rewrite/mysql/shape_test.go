@@ -134,6 +134,7 @@ func TestShapedPlansAreParsedPlans(t *testing.T) {
 	for _, extra := range []string{
 		"SELECT DISTINCT owner FROM account WHERE id BETWEEN 1 AND 2 ORDER BY 1", "SELECT balance FROM account ORDER BY id LIMIT 5",
 		"SELECT balance FROM account WHERE owner = 'x' AND balance = 5", "SELECT MIN(balance), 'x' FROM account WHERE id > 5 GROUP BY 2 HAVING 1 LIMIT 1",
+		"SELECT id, COUNT(*) FROM account WHERE id = 1 GROUP BY id LIMIT 1 OFFSET 0", "SELECT id, COUNT(*) FROM account WHERE id = 1 GROUP BY id LIMIT 0, 1",
 		"SELECT 1 UNION SELECT owner FROM account WHERE id = 5", "UPDATE account SET owner = 'x', balance = balance + 1 WHERE id = 1 LIMIT 1",
 		"/* SELECT 5 */ SELECT owner FROM account WHERE id = 5 ;", "SELECT owner FROM account WHERE id = 5 RETURNING 5",
 	} {

@@ -17,6 +17,7 @@ func withoutLimit(x *planner, s *pg.SelectStmt) (restore func()) {
 	if n == nil || n.Ival < 1 || skip != nil && (skip.GetAConst().GetIval() == nil || skip.GetAConst().GetIval().Ival != 0) || !oneGroup(x, s) {
 		return restore
 	}
+	x.literal = true // with LIMIT 0 or OFFSET 1 it is another query
 	s.LimitCount, s.LimitOffset, s.LimitOption = nil, nil, pg.LimitOption_LIMIT_OPTION_DEFAULT
 	return restore
 }

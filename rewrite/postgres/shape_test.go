@@ -27,6 +27,8 @@ func TestShape(t *testing.T) {
 func FuzzShape(f *testing.F) {
 	f.Add("SELECT 'a', id FROM t WHERE v = 1; UPDATE t SET v = 12 WHERE id = 3 -- end", "it''s", "7777")
 	f.Add("insert into t values ('x', 5)", "", "0")
+	f.Add("SELECT id, count(*) FROM t WHERE id = 1 GROUP BY id LIMIT 1 OFFSET 0", "", "1")
+	f.Add("SELECT id, count(*) FROM t WHERE id = 1 GROUP BY id LIMIT 1", "", "0")
 	f.Add("SELECT DISTINCT v, 'a' FROM t WHERE id < 100 AND v <> 5; SELECT 1 UNION SELECT v FROM t WHERE id = 5 AND v IN (2, 3)", "ä", "1")
 	f.Add("SELECT v FROM t WHERE id = 1 AND id IN (SELECT id FROM t WHERE v = 2000)", "", "12")
 	rel := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "t"}, Kind: "table", OID: 1, Readable: true,

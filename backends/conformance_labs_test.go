@@ -103,6 +103,26 @@ func testAbandoned(t *testing.T, w *world) {
 	if swept := open(); len(swept) != 0 {
 		t.Errorf("while all owners live, it swept %v", swept)
 	}
+	brief, err := engine.OpenLabs(t.Context(), w.engine, w.server.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := brief.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := w.engine // it lists the databases before an owner drops its own and ends
+	late.Lab.Alive = func(run uint32) string {
+		if brief != nil {
+			if err := brief.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			brief = nil
+		}
+		return w.engine.Lab.Alive(run)
+	}
+	if l, err := engine.OpenLabs(t.Context(), late, w.server.Target()); err != nil || len(l.Swept) > 0 || l.Close(t.Context()) != nil || brief != nil {
+		t.Errorf("while an owner ended, it swept %v, %v", l.Swept, err)
+	}
 	watcher, err := w.engine.Watch(t.Context(), w.server.Target())
 	if w.postgres() {
 		watcher, err = w.engine.Watch(t.Context(), theirs)

@@ -121,16 +121,25 @@ func (l *Labs) begin(ctx context.Context) error {
 	if !got {
 		return fmt.Errorf("take the owner's lock: another run has id %08x; start again", l.run)
 	}
-	rows, err := Query(ctx, l.owner, l.engine.Lab.List)
+	names, err := l.databases(ctx)
 	if err != nil {
 		return fmt.Errorf("look for abandoned labs: %w", err)
 	}
-	for _, row := range rows {
-		if err := l.sweep(ctx, string(row[0])); err != nil {
-			return fmt.Errorf("remove abandoned lab %s: %w", row[0], err)
+	for _, name := range names {
+		if err := l.sweep(ctx, name); err != nil {
+			return fmt.Errorf("remove abandoned lab %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// databases lists all of the server.
+func (l *Labs) databases(ctx context.Context) (names []string, err error) {
+	rows, err := Query(ctx, l.owner, l.engine.Lab.List)
+	for _, row := range rows {
+		names = append(names, string(row[0]))
+	}
+	return names, err
 }
 
 // sweep drops a database if it is a lab and its owner is dead.
@@ -145,6 +154,9 @@ func (l *Labs) sweep(ctx context.Context, name string) error {
 	}
 	alive, err := yes(ctx, l.owner, l.engine.Lab.Alive(uint32(run)))
 	if err != nil || alive {
+		return err
+	}
+	if names, err := l.databases(ctx); err != nil || !slices.Contains(names, name) { // its owner has dropped it and ended meanwhile
 		return err
 	}
 	l.Swept = append(l.Swept, name)

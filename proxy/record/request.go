@@ -112,8 +112,10 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 		o.request = t.untagged(tk)
 	}
 	several := tk.plan.Verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
-	writes := tk.plan.Verb == "update" || tk.plan.Verb == "insert" && strings.Contains(strings.ToLower(tk.plan.Text), "update")
-	assigns, shows := writes && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	assigns, shows := (tk.plan.Verb == "update" || tk.plan.Verb == "insert") && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	if assigns && tk.plan.Verb == "insert" {
+		assigns = strings.Contains(strings.ToLower(tk.plan.Text), "update")
+	}
 	var values []flow.Param
 	if params != nil && (assigns || shows || several) {
 		values = params()

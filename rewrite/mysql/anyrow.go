@@ -21,13 +21,19 @@ func anyRow(n *ast.SelectStmt) bool {
 	})
 }
 
-// another adds a column to such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them.
+// another adds a column to such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them. None is needed
+// where a whole unique key is given.
 func (r *reader) another(n *ast.SelectStmt) {
 	if !anyRow(n) || n.Limit.Offset != nil || n.OrderBy != nil || n.Distinct { // an order may make the server use an index, and it tells whether it used one
 		return
 	}
 	count, ok := n.Limit.Count.(*mysqlsyntax.Value)
-	if _, text, can := r.clauses(n); ok && can {
+	list, text, can := r.clauses(n)
+	switch {
+	case !ok || !can:
+	case len(list) == 1 && !r.s.predicate(n.Where, list):
+		r.s.sole = true
+	default:
 		r.lookups = append(r.lookups, lookup{fmt.Sprintf(",(SELECT 1 %s LIMIT %v,1)", text, count.V), told{another: true}})
 		r.s.sole = true
 	}

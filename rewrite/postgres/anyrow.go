@@ -21,17 +21,21 @@ func anyRow(s *pg.SelectStmt) bool {
 		})
 }
 
-// another gives the hidden column of such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them.
+// another gives the hidden column of such a query that tells whether there is a row beside those of the answer, so that LIMIT chose among them. None is needed where a
+// whole unique key is given.
 func another(x *planner, s *pg.SelectStmt) (column []string) {
 	var o subqueries
 	if anyRow(s) && s.LimitOffset == nil && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT && len(s.DistinctClause) == 0 {
 		o.existence(&x.instrumentation, unlimited(s), false) // where LIMIT is 0, there is no row in which the column is computed
 	}
-	limit := limitText(x.scene, s.LimitCount)
-	if len(o.outside) == 0 || limit == "" || s.LimitCount.GetParamRef() != nil && hasParameter(s.SortClause) {
+	if len(o.outside) == 0 {
 		return nil
 	}
-	sc := o.outside[0]
+	sc, limit := o.outside[0], limitText(x.scene, s.LimitCount)
+	if x.settled = sc.unique(s); x.settled || limit == "" || s.LimitCount.GetParamRef() != nil && hasParameter(s.SortClause) {
+		return nil
+	}
+	x.settled = true
 	expr := fmt.Sprintf("(EXISTS (SELECT 1 %s OFFSET %s))::pg_catalog.text", sc.text, limit)
 	if sc.guard != "" {
 		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"

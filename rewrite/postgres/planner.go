@@ -34,6 +34,7 @@ type planner struct {
 	told       []string            // and the hidden columns that it needs
 
 	prepared bool // the text comes with a Parse message
+	settled  bool // it is known, or a column tells, whether LIMIT chose among rows (another)
 
 	inside    insides // the parts of WITH that write
 	collected bool    // the answer has what they told,

@@ -247,9 +247,14 @@ const notSerializable = "pg_catalog.current_setting('transaction_isolation') <> 
 
 // second says that a scan looks for a second row, where the server stops at the first one: there is none if a whole unique key is given.
 func (sc *scan) second(q *pg.SelectStmt) {
-	if len(sc.list) != 1 || sc.tables != 1 || !pinned(q.WhereClause, sc.list[0]) {
+	if !sc.unique(q) {
 		sc.alone()
 	}
+}
+
+// unique reports whether the scan of a query has one row at most.
+func (sc *scan) unique(q *pg.SelectStmt) bool {
+	return len(sc.list) == 1 && sc.tables == 1 && pinned(q.WhereClause, sc.list[0])
 }
 
 // alone keeps a scan from rows that the client's statement need not read where that would lock them.

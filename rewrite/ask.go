@@ -29,7 +29,8 @@ type Ask struct {
 	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer. Merged says that a row of
 	// the answer may stand for several that were found: groups, and DISTINCT.
 	Joined, Merged bool
-	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
+	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter. With a parameter that is a number and compared
+	// with a text it does not (MySQL family).
 	Pinned bool
 	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter
 	// tells it ByRow: its answer has a row, or none.

@@ -19,6 +19,7 @@ func bound(p *rewrite.Plan, r request) *rewrite.Plan {
 	q := *p
 	q.Asks = make([]rewrite.Ask, len(p.Asks))
 	for i, a := range p.Asks {
+		converted := false // a text is compared with what is none
 		q.Asks[i] = a.Bind(func(n int) (condition.Value, bool) {
 			if n < 1 || n > len(list) || of == nil || list[n-1].Unknown {
 				return nil, false
@@ -27,8 +28,11 @@ func bound(p *rewrite.Plan, r request) *rewrite.Plan {
 			if v.Null {
 				return nil, true
 			}
-			return &v.Text, means(of.bound[2*(n-1)], v.Text, condition.Kind(a.Types[n]))
+			typ, kind := of.bound[2*(n-1)], condition.Kind(a.Types[n])
+			converted = converted || kind != condition.Number && kind != condition.Date && kind != condition.Timestamp && !means(typ, "", kind)
+			return &v.Text, means(typ, v.Text, kind)
 		})
+		q.Asks[i].Pinned = a.Pinned && !converted
 	}
 	return &q
 }

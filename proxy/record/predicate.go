@@ -171,7 +171,7 @@ func replaceable(p *rewrite.Plan, ev *history.Event, rows int) {
 	for i := range ev.Accesses {
 		a := &ev.Accesses[i]
 		k := slices.IndexFunc(p.Asks, func(q rewrite.Ask) bool { return q.Table == a.Row.Table })
-		if a.Op == history.OpRead && (k < 0 || !p.Asks[k].Pinned && !settled(&p.Asks[k]).Allows(max(rows, 1)+1)) {
+		if a.Op == history.OpRead && (k < 0 || !p.Asks[k].Pinned && (p.Asks[k].Exists || !settled(&p.Asks[k]).Allows(max(rows, 1)+1))) {
 			a.Approx = true
 		}
 	}

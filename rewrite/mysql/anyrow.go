@@ -29,11 +29,7 @@ func (r *reader) another(n *ast.SelectStmt) {
 	}
 	count, ok := n.Limit.Count.(*mysqlsyntax.Value)
 	list, text, can := r.clauses(n)
-	switch {
-	case !ok || !can:
-	case len(list) == 1 && !r.s.predicate(n.Where, list):
-		r.s.sole = true
-	default:
+	if ok && can && (len(list) > 1 || r.s.predicate(n.Where, list)) {
 		r.lookups = append(r.lookups, lookup{fmt.Sprintf(",(SELECT 1 %s LIMIT %v,1)", text, count.V), told{another: true}})
 		r.s.sole = true
 	}

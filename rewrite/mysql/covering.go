@@ -213,15 +213,9 @@ func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 	return false
 }
 
-// single reports whether at most one row of src is read. A unique key holds many NULLs, and many texts that equal one number.
+// single reports whether at most one row of src is read. A unique key holds many NULLs.
 func (s *planner) single(n *ast.SelectStmt, list []source, src *source) bool {
-	return !strings.Contains(s.plan.Text, "<=>") && s.equates(n.Where, list, src, src.rel.Unique, func(column string, value ast.ExprNode) bool {
-		literal, ok := value.(*mysqlsyntax.Value)
-		if ok {
-			_, ok = literal.V.(string)
-		}
-		return ok || exactNumber(src.column(column))
-	})
+	return !strings.Contains(s.plan.Text, "<=>") && s.equates(n.Where, list, src, src.rel.Unique, s.equalsOne)
 }
 
 // holds reports whether one secondary index, with the primary key that each has, holds the columns.

@@ -3,7 +3,6 @@ package mysql
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
@@ -33,23 +32,10 @@ func withoutLimit(s *planner, n *ast.SelectStmt, list []source) *ast.SelectStmt 
 }
 
 // oneGroup reports whether a query groups by columns of which WHERE leaves one value each: it equates them with a constant, or it does so with a whole unique
-// key of their table. A text equals many numbers, so the two must be of one kind.
+// key of their table.
 func oneGroup(s *planner, n *ast.SelectStmt, list []source) bool {
 	one := func(src *source, name string) bool {
-		alike := func(column string, value ast.ExprNode) bool {
-			at := src.column(column)
-			switch v := value.(type) {
-			case *mysqlsyntax.ParamMarker:
-				return integer(at)
-			case *mysqlsyntax.Value:
-				_, text := v.V.(string)
-				_, signed := v.V.(int64)
-				_, unsigned := v.V.(uint64)
-				return integer(at) && (signed || unsigned) || text && at != nil && strings.HasSuffix(typeName(at.Type), "char")
-			}
-			return false
-		}
-		return s.equates(n.Where, list, src, append([][]string{{name}}, src.rel.Unique...), alike)
+		return s.equates(n.Where, list, src, append([][]string{{name}}, src.rel.Unique...), s.equalsOne)
 	}
 	return !slices.ContainsFunc(n.GroupBy.Items, func(item *ast.ByItem) bool {
 		c, ok := item.Expr.(*ast.ColumnNameExpr)

@@ -29,7 +29,7 @@ type asker struct {
 
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
-	s.plan.Unread, s.plan.Any = s.asks(n), anyRow(n) && !s.sole && rowIfExists(n, s.session.Cut) == nil
+	s.plan.Unread, s.plan.Any = s.asks(n), s.exists != nil || anyRow(n) && !s.sole && rowIfExists(n, s.session.Cut) == nil
 	tellClocks(s)
 	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && walk(n).queries > 1 || slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }

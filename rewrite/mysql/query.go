@@ -12,6 +12,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/statement/condition"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -510,16 +511,47 @@ func (s *judge) pointKey(where ast.ExprNode, list []source, src *source) bool {
 	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key}) && !(len(list) > 1 && nullSafe(where))
 }
 
-// point reports whether the condition equates all columns of one of the keys with something that is not of src.
+// point reports whether the condition equates all columns of one of the keys with values that are not of src, each of which equals one value of its
+// column. Of a parameter that is compared with a text, its type shows this (proxy/mysqlwire, bound).
 func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
-	return s.equates(where, list, src, keys, func(string, ast.ExprNode) bool { return true })
+	return s.equates(where, list, src, keys, func(at *rewrite.Attribute, value ast.ExprNode) bool {
+		_, param := value.(*mysqlsyntax.ParamMarker)
+		kind := kindOf(at)
+		return s.equalsOne(at, value) || param && (kind == condition.Folded || kind == condition.Bytes)
+	})
+}
+
+// equalsOne reports whether a constant, a parameter or a variable equals one value of a column at most. Many texts equal one number, and one moment (MySQL
+// manual, 14.3: strings are converted), many large integers one text that is no integer, and in a time zone two moments may show alike.
+func (s *scene) equalsOne(at *rewrite.Attribute, value ast.ExprNode) bool {
+	var of any
+	if literal, ok := value.(*mysqlsyntax.Value); ok {
+		of = literal.V
+	}
+	text, isText := of.(string)
+	switch s.kindHere(at) {
+	case condition.Number:
+		return !isText || integer(at) && condition.Whole(text)
+	case condition.Date, condition.Timestamp:
+		return true
+	}
+	switch typeName(at.Type) {
+	case "year", "time":
+		return true
+	case "timestamp":
+		return false
+	}
+	if written, ok := of.(mysqlsyntax.Written); ok {
+		_, isText = written.Bytes()
+	}
+	return isText
 }
 
 // equates is point, as far as the values that are equated with columns are accepted.
-func (s *judge) equates(where ast.ExprNode, list []source, src *source, keys [][]string, accepted func(column string, value ast.ExprNode) bool) bool {
+func (s *judge) equates(where ast.ExprNode, list []source, src *source, keys [][]string, accepted func(at *rewrite.Attribute, value ast.ExprNode) bool) bool {
 	var fixed []string
 	equalities(where, func(_ opcode.Op, l, r ast.ExprNode) {
-		if c := s.equated(l, r, list, src); c != "" && accepted(c, r) {
+		if c := s.equated(l, r, list, src); c != "" && src.column(c) != nil && accepted(src.column(c), r) {
 			fixed = append(fixed, c)
 		}
 	})

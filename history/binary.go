@@ -93,7 +93,8 @@ const (
 	readMet
 	readWithin
 	readSnapshot // which follows
-	noRead       // and above
+	readSome
+	noRead // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -252,6 +253,9 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	}
 	if r.Snapshot != "" {
 		mask |= readSnapshot
+	}
+	if r.Some {
+		mask |= readSome
 	}
 	b = w.words.append(binary.AppendUvarint(b, mask), r.Table)
 	b = appendBytes(b, r.Where)
@@ -554,7 +558,7 @@ func (r *binaryReader) rest(e *Event) {
 func (r *binaryReader) read() (p PredicateRead) {
 	mask := r.uint()
 	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
-	p.Whole, p.Current, p.Met, p.Within = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0
+	p.Whole, p.Current, p.Met, p.Within, p.Some = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0, mask&readSome != 0
 	if mask&readSnapshot != 0 {
 		p.Snapshot = r.str()
 	}

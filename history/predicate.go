@@ -15,6 +15,8 @@ type PredicateRead struct {
 	Whole bool `json:"whole,omitempty"`
 	// Met says that the condition held for a row that was in the way of an INSERT, which passed over it. No other row could be.
 	Met bool `json:"met,omitempty"`
+	// Some says that the answer only tells that there are some such rows, which it does not name: as long as one is left, another change of them does not matter.
+	Some bool `json:"some,omitempty"`
 	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
 	Current bool `json:"current,omitempty"`
 	// Within says that a subquery of a statement that writes asked this: what the statement wrote does not tell what it saw.
@@ -30,6 +32,7 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = strconv.AppendUint(append(b, `,"to":`...), r.To, 10)
 	b = appendBool(b, `,"whole":true`, r.Whole)
 	b = appendBool(b, `,"met":true`, r.Met)
+	b = appendBool(b, `,"some":true`, r.Some)
 	b = appendBool(b, `,"current":true`, r.Current)
 	b = appendBool(b, `,"within":true`, r.Within)
 	if r.Snapshot != "" {
@@ -53,6 +56,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.Whole, err = p.bool()
 		case "met":
 			r.Met, err = p.bool()
+		case "some":
+			r.Some, err = p.bool()
 		case "current":
 			r.Current, err = p.bool()
 		case "within":

@@ -125,7 +125,8 @@ type Plan struct {
 	Asks   []Ask
 	Unread string
 	// Any says that the answer shows nothing of its rows but how many there are: where LIMIT is reached, others would have done as well.
-	Any bool
+	// Settled says that a hidden column tells whether there was another one.
+	Any, Settled bool
 
 	// Views are the columns of tables that the columns of views show, by the names of views and columns that the server's answer gives them, the latter in lower
 	// case.

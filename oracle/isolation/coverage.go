@@ -32,6 +32,8 @@ type Coverage struct {
 	// read and a change in which it is not certain whether the one could see the other.
 	Blind     int `json:"blind,omitempty"`
 	Unsettled int `json:"unsettled,omitempty"`
+	// Others counts the changes by which a row went that a condition found, where the answer only told that there are some: others may have been left.
+	Others int `json:"others,omitempty"`
 	// Unseen counts the INSERTs of whose rows none was seen (MySQL family): no predicate was compared with them.
 	Unseen int `json:"unseen,omitempty"`
 
@@ -225,6 +227,9 @@ func (v Coverage) predicates() (lines []string) {
 	if v.Unsettled > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))
 	}
+	if v.Others > 0 {
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Others, "change"), "it is not known whether another row was left for EXISTS"))
+	}
 	return lines
 }
 
@@ -279,6 +284,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	}
 	v.Blind -= before.Blind
 	v.Unsettled -= before.Unsettled
+	v.Others -= before.Others
 	v.Unseen -= before.Unseen
 	v.ApproxAccesses -= before.ApproxAccesses
 	v.Transactions -= before.Transactions

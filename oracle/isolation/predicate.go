@@ -41,6 +41,9 @@ import (
 // Where the level of T may show what is not committed, S could not see what W wrote only if W's first write of the row was sent after that.
 // A row that T had written before S shows S T's own version, whatever its view of the database.
 //
+// A statement whose answer only tells that there are rows (EXISTS) depends on what it found as long as one is left. The history does not tell which change takes
+// away the last one, so a change that takes away one and that S did not see is counted as not settled.
+//
 // An INSERT that passed over a row which was in the way found the one for which P holds, though it does not name it.
 //
 // A plain read is superseded, as an item read is, if T later locked the row; and if T later met a row in the way of an INSERT
@@ -59,6 +62,7 @@ type predicate struct {
 	current  bool              // it saw what was current
 	within   bool              // a subquery asked: what the statement wrote does not tell what it saw
 	met      bool              // the condition held for one row, which was in the way of an INSERT
+	some     bool              // the answer tells that there are some rows, and the statement does not name them
 	dirty    bool              // it may have seen what was not committed
 	snapshot *history.Snapshot // nil: not known
 	compared bool              // with the changes that were there when its transaction ended
@@ -100,7 +104,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if s, ok := history.ParseSnapshot(r.Snapshot); ok {
 			snapshot = &s
 		}
-		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -214,13 +218,19 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	found, certain := p.found(ch)
-	if found || p.wrote(ch) {
+	if found && !p.some || p.wrote(ch) {
 		return 0
 	}
 	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
 		if !ch.blind {
 			ch.blind = true
 			c.coverage.Blind++
+		}
+		return 0
+	}
+	if p.some {
+		if was == condition.True && now == condition.False && !committedBefore(ch.t, p) {
+			c.coverage.Others++
 		}
 		return 0
 	}

@@ -80,7 +80,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	if ev.Error != nil || !touches(p) {
 		return
 	}
-	if p.Any {
+	if p.Any && !p.Settled {
 		replaceable(p, ev, r.decoded)
 	}
 	x.seen.part.Use(ev.N)
@@ -147,6 +147,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			ev.Unread = "LIMIT may have hidden rows"
 		default:
 			switch {
+			case (a.Exists && !none || p.Any && hides) && !named(ev, a.Table):
+				read.Some = true
 			case a.Exists && !none: // others change nothing
 				a.Where = condition.Never
 			case hides && skips:
@@ -154,7 +156,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			case hides: // the rows of the answer are others, besides
 				a.Where = condition.And(a.Where, a.Beyond)
 			}
-			read.Whole = read.Whole && !hides && !skips
+			read.Whole = read.Whole && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
 			ev.Reads = append(ev.Reads, read)
 		}
@@ -163,6 +165,11 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			t.want(a)
 		}
 	}
+}
+
+// named reports whether the accesses of a statement name a row of a table that it read for certain.
+func named(ev *history.Event, table string) bool {
+	return slices.ContainsFunc(ev.Accesses, func(a history.Access) bool { return a.Op == history.OpRead && !a.Approx && a.Row.Table == table })
 }
 
 // replaceable marks the rows in the place of which others would have done as well, since the answer shows as many rows as LIMIT allows, and nothing of them

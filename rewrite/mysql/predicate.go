@@ -29,7 +29,7 @@ type asker struct {
 
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
 func (s *planner) askedBySelect(n *ast.SelectStmt) {
-	s.plan.Unread, s.plan.Any = s.asks(n), s.exists != nil || anyRow(n) && !s.sole && rowIfExists(n, s.session.Cut) == nil
+	s.plan.Unread, s.plan.Any, s.plan.Settled = s.asks(n), s.exists != nil || anyRow(n) && rowIfExists(n, s.session.Cut) == nil, s.sole
 	tellClocks(s)
 	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && walk(n).queries > 1 || slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Pinned })
 }
@@ -392,8 +392,7 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		}
 		return negated(e.Not, a.open("in", e.Expr, e.List...))
 	case *ast.BetweenExpr:
-		c := condition.Condition{Op: "and", Args: []condition.Condition{a.open(">=", e.Expr, e.Left), a.open("<=", e.Expr, e.Right)}}
-		return negated(e.Not, c)
+		return negated(e.Not, a.open(">=", e.Expr, e.Left).Between(a.open("<=", e.Expr, e.Right)))
 	case *ast.PatternLikeOrIlikeExpr:
 		if e.IsLike {
 			return negated(e.Not, a.like(e))

@@ -25,7 +25,7 @@ func (x *planner) predicates(n *pg.Node) {
 	}
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
-		p.Any = anyRow(s.SelectStmt) && rowIfExists(s.SelectStmt) == nil && !x.settled
+		p.Any, p.Settled = anyRow(s.SelectStmt) && rowIfExists(s.SelectStmt) == nil, x.settled
 		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 && x.join == nil {
 			askedBySet(x, s.SelectStmt, len(tables), true)
 			p.Predicate = p.Predicate && !(p.Unread == "" && len(tables) == 1 && len(p.Asks) == 1 && p.Asks[0].Exists && p.Asks[0].Pinned)

@@ -84,6 +84,8 @@ func (c Condition) compared(values []Value) Condition {
 	case strings.HasPrefix(op, "elements "):
 		c.Reason = op[len("elements "):]
 		return c.compared([]Value{joined(values)})
+	case op == "between":
+		return And(Compare(">=", c.Kind, c.Column, values[0]), Compare("<=", c.Kind, c.Column, values[1]))
 	case op == "distinct":
 		return c.distinct(values[0])
 	case op == "matches", op == "imatches":
@@ -94,6 +96,21 @@ func (c Condition) compared(values []Value) Condition {
 		return c.between(&Term{Fn: "range", Args: []Arg{{Value: values[0]}, {Value: values[1]}, {Value: values[2]}}})
 	}
 	return Compare(c.Reason, c.Kind, c.Column, values...)
+}
+
+// Between is c AND upper, the two comparisons that BETWEEN stands for. MySQL and MariaDB compare all three values as one type (MySQL manual, 14.4.2), so neither
+// is certain if the other one is not.
+func (c Condition) Between(upper Condition) Condition {
+	switch {
+	case c.Op == "unsure":
+		return c
+	case upper.Op == "unsure":
+		return upper
+	case c.Op == "parameters" && c.Reason == ">=" && upper.Reason == "<=" && c.Term == nil && !slices.ContainsFunc(slices.Concat(c.Values, upper.Values), later):
+		c.Reason, c.Values = "between", slices.Concat(c.Values, upper.Values)
+		return c
+	}
+	return Condition{Op: "and", Args: []Condition{c, upper}}
 }
 
 // distinct is IS DISTINCT FROM, to which NULL is a value as others are.

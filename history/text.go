@@ -33,7 +33,7 @@ import (
 // version that is a number n has the place n+1, so 0 is initial; any other version has no place unless "#place"
 // follows. After a version may follow, in this order: "#7" its place, "<9" the bound AsOf, "!tok" the writer's token, "?" approximate.
 // After a statement's accesses may follow words: opaque, approximate, predicate, error CODE, undoes N, tokens a,b, image "..." and was
-// "..." of the access before them, where TABLE "CONDITION" for a predicate read (all: of TABLE "CONDITION", which names every row; now: which saw what was current), unread WHY; of requests, request NAME,
+// "..." of the access before them, where TABLE "CONDITION" for a predicate read (all: of TABLE "CONDITION", which names every row; now: which saw what was current; some: whose answer only tells that there are some), unread WHY; of requests, request NAME,
 // set col=value (and computed, unknown, equal, range, checked: the roles of operands) and derived col:row@version:txn.n:kind:constant:read;
 // and last "-- SQL". Ticks are the line's number, statements are numbered in order, and without "-- SQL" a statement's text is the line's
 // own.
@@ -184,8 +184,8 @@ func statementText(e *Event, f []string) error {
 			e.Coverage = CoverageApproximate
 		case "predicate":
 			e.Predicate = true
-		case "where", "all", "now":
-			r := PredicateRead{Whole: w == "all", Current: w == "now"}
+		case "where", "all", "now", "some":
+			r := PredicateRead{Whole: w == "all", Current: w == "now", Some: w == "some"}
 			if r.Table, err = next(); err == nil {
 				r.Where, err = next()
 			}

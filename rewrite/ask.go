@@ -48,6 +48,8 @@ type Ask struct {
 	// Lacked says that the condition is one for which there was no row beside those of the answer: their keys are the list in it. Without rows in its
 	// answer the statement tells nothing of it.
 	Lacked bool
+	// Bars says that rows for which the condition holds, but for the lists in it, keep others out of the answer, which does not name them.
+	Bars bool
 	// Having says that HAVING decides whether the answer has its only row, which shows aggregates of all rows that were found. Without it the statement tells nothing.
 	Having bool
 	// Searched says that the server certainly looks for rows, see Looks.

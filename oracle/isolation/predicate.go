@@ -229,7 +229,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	if p.some {
-		if was == condition.True && now == condition.False && !committedBefore(ch.t, p) {
+		if was == condition.True && (now == condition.False || p.differs(ch)) && !committedBefore(ch.t, p) {
 			c.coverage.Others++
 		}
 		return 0
@@ -254,6 +254,15 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return unsettled
 	}
 	return 0
+}
+
+// differs reports whether a change of a row changed a column that the condition names, so that the row may be another one to it.
+func (p *predicate) differs(ch *change) (differs bool) {
+	p.where.Columns(func(column string) {
+		was, is := ch.was.values[column], ch.now.values[column]
+		differs = differs || (was == nil) != (is == nil) || was != nil && *was != *is
+	})
+	return differs
 }
 
 // found reports whether the statement found the row of a change, in whatever version; certain is false if a row without a key cannot

@@ -77,6 +77,29 @@ func TestPredicateAnomalies(t *testing.T) {
 	}
 }
 
+// TestSomeRows: where the answer only tells that there are some rows, a change that takes one away is counted, and no other one is.
+func TestSomeRows(t *testing.T) {
+	const some = two + `t1 some booking "(= number room 1)"; `
+	for text, want := range map[string]int{
+		some + `t2 d booking.a 0>1 was "room 1"`:                                                                             1,
+		some + `t2 d booking.a 0>1 was "room 2"`:                                                                             0,
+		some + `t2 w booking.a 0>1 image "room 2 guest ann" was "room 1 guest ann"`:                                          1,
+		some + `t2 w booking.a 0>1 image "room 1 guest bob" was "room 1 guest ann"`:                                          0,
+		some + `t2 i booking.b >1 image "room 1"`:                                                                            0,
+		two + `t1 some booking "(or (null room) (not (null room)))"; t2 w booking.a 0>1 image "room 2" was "room 1"`:         1,
+		two + `t1 some booking "(or (null room) (not (null room)))"; t2 w booking.a 0>1 image "room 1 n 2" was "room 1 n 1"`: 0,
+	} {
+		fs, c := run(Options{}, parse(t, text+"; t2 commit; t1 commit"))
+		if got := c.Coverage(); len(fs) > 0 || got.Others != want || want > 0 != strings.Contains(got.String(), "another row was left") {
+			t.Errorf("%s: %d changes, want %d; %v; %s", text, got.Others, want, fs, got)
+		}
+	}
+	before := two + `t2 d booking.a 0>1 was "room 1"; t2 commit; t1 some booking "(= number room 1)"; t1 commit` // it was not there
+	if _, c := run(Options{}, parse(t, before)); c.Coverage().Others > 0 {
+		t.Error(c.Coverage())
+	}
+}
+
 // TestPredicateWords: a finding says in words which row was not there.
 func TestPredicateWords(t *testing.T) {
 	fs, c := run(Options{}, parse(t, two+`t1 all booking "(and (= number room 1) (= time hour 09:00:00))" -- SELECT 1 FROM booking

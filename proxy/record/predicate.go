@@ -111,7 +111,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			ev.Predicate, ev.Unread = true, "it is not known whether the answer has rows"
 			continue
 		}
-		if (a.Within || a.Beside || a.Lacked || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		if (a.Within || a.Beside || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -129,7 +129,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			continue
 		}
 		a = settled(a)
-		a.Where, a.Beyond = a.Where.WithLists(r.lists).At(r.moments), a.Beyond.WithLists(r.lists)
+		some := a.Where.WithoutLists()
+		some, a.Where, a.Beyond = some.WithLists(r.lists).At(r.moments), a.Where.WithLists(r.lists).At(r.moments), a.Beyond.WithLists(r.lists)
 		none := r.none || a.Within || a.Beside || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
@@ -141,6 +142,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
+		case a.Lacked && r.decoded == 0:
 		case skips && (a.Merged || a.Single || a.Around || r.decoded == 0 || found == 0): // one row more or less may change nothing
 			ev.Unread = rewrite.SkipsRows
 		case hides && (a.Beyond.Op == "" || a.Beyond.Op == "unsure"):
@@ -148,7 +150,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		default:
 			switch {
 			case (a.Exists && !none || p.Any && hides) && !named(ev, a.Table):
-				read.Some = true
+				a.Where, read.Some = some, true
 			case a.Exists && !none: // others change nothing
 				a.Where = condition.Never
 			case hides && skips:
@@ -158,6 +160,10 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 			read.Whole = read.Whole && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
+			ev.Reads = append(ev.Reads, read)
+		}
+		if ok && (a.Lacked || a.Bars) {
+			read.Where, read.Some, read.Whole = some.String(), true, false
 			ev.Reads = append(ev.Reads, read)
 		}
 		ev.Predicate = true

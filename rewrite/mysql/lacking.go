@@ -121,7 +121,7 @@ func (l *lacking) within(q *ast.SelectStmt, of ast.ExprNode) {
 		return
 	}
 	if inner, ok := q.Fields.Fields[0].Expr.(*ast.ColumnNameExpr); ok && l.s.owns(inner.Name, list, b, 1) {
-		l.ask(q.From.TableRefs, b, inner.Name.Name.O, all, rewrite.Ask{Lacked: true, Searched: true}, l.s.places(q.Where, first))
+		l.ask(q.From.TableRefs, b, inner.Name.Name.O, all, rewrite.Ask{Lacked: true, Searched: true, Where: condition.Barring(condition.Number, inner.Name.Name.O, 0)}, l.s.places(q.Where, first))
 	}
 }
 
@@ -169,7 +169,11 @@ func (l *lacking) ask(from *ast.Join, b *source, tie string, own []ast.ExprNode,
 		return
 	}
 	a := &asker{planner: l.s, src: b, ask: ask, places: places}
-	all := []condition.Condition{condition.Listed(condition.Number, column.Name, 0)}
+	link := condition.Listed(condition.Number, column.Name, 0)
+	if ask.Where.Op != "" { // of NOT IN
+		link = ask.Where.Renamed(column.Name)
+	}
+	all := []condition.Condition{link}
 	for _, e := range own {
 		if slices.ContainsFunc(walk(e).columns, func(c *ast.ColumnName) bool { return !l.s.owns(c, []source{l.list[0], *b}, b, 1) }) {
 			all = append(all, condition.Unknown("a condition on several tables"))

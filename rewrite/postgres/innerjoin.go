@@ -42,7 +42,8 @@ type joining struct {
 	semis  []*semijoin // the conditions of WHERE that are subqueries
 	stands map[*pg.Node]*stand
 	up     *joining // the join around that of a subquery
-	lacked bool     // see rewrite.Ask.Lacked
+	lacked bool     // see rewrite.Ask.Lacked,
+	bars   bool     // and Bars
 
 	exists  bool
 	byRow   bool // see rewrite.Ask.ByRow,
@@ -294,6 +295,7 @@ func (j *joining) asksOf(x *planner) {
 		if j.lacked {
 			ask.Beyond = condition.Condition{}
 		}
+		ask.Bars = j.bars
 		own, args := v.Own[i], []condition.Condition{}
 		var unsure []rewrite.Part
 		for _, p := range v.Parts {

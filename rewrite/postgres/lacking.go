@@ -149,7 +149,7 @@ func (l *lacking) within(x *planner, link *pg.SubLink) {
 	case link.SubLinkType == pg.SubLinkType_ANY_SUBLINK && len(link.OperName) == 0 && len(q.TargetList) == 1:
 		f := link.Testexpr.GetColumnRef()
 		if name, _ := comparedColumn(q.TargetList[0].GetResTarget().GetVal(), rel, refName(rv)); f != nil && x.columnOf(f, l.rv) && f.Fields[len(f.Fields)-1].GetString_().GetSval() == l.key.Name {
-			l.ask(x, rv, name, list, rewrite.Ask{Lacked: true}, nil)
+			l.ask(x, rv, name, list, rewrite.Ask{Lacked: true, Where: condition.Barring(kindOf(l.key), name, 0)}, nil)
 		}
 	}
 }
@@ -175,7 +175,9 @@ func (l *lacking) ask(x *planner, rv *pg.RangeVar, tie string, own []*pg.Node, a
 		kindOf(column) != kindOf(l.key) || !listable(column) {
 		return
 	}
-	ask.Where = condition.Listed(kindOf(l.key), tie, 0)
+	if ask.Where.Op == "" {
+		ask.Where = condition.Listed(kindOf(l.key), tie, 0)
+	}
 	if limit != nil {
 		v, ok := x.value(limit, condition.Number, "int8", &ask)
 		if !ok {

@@ -217,7 +217,7 @@ func (j *joining) stand(x *planner, n *pg.Node) *stand {
 func (j *joining) asksBelow(x *planner) {
 	for _, s := range j.semis {
 		in := s.in
-		in.lacked = s.not && j.tells()
+		in.lacked, in.bars = s.not && j.tells(), s.not
 		in.exists, in.byRow, in.absent, in.blank, in.grouped, in.limit, in.skip, in.any = j.exists, j.byRow, j.absent, j.blank, j.grouped, j.limit, j.skip, j.any
 		key := &pg.Node{Node: &pg.Node_SetToDefault{SetToDefault: &pg.SetToDefault{}}}
 		in.Clauses = append(in.Clauses, rewrite.Clause[*pg.Node]{Node: key, To: len(in.tables), Tables: []int{s.key}})
@@ -254,7 +254,11 @@ func (j *joining) without(x *planner, s *semijoin) *stand {
 	value := j.column(s.table, s.column)
 	st.text = s.in.column(s.key, s.of) + " IN (SELECT " + value + rows + ")"
 	if s.not && j.tells() {
-		st.cond = condition.Listed(kindOf(own), s.of, j.tell(x, value+"::pg_catalog.text"))
+		list := condition.Listed
+		if !s.exists {
+			list = condition.Barring
+		}
+		st.cond = list(kindOf(own), s.of, j.tell(x, value+"::pg_catalog.text"))
 	} else {
 		for _, t := range s.in.tables {
 			tables = append(tables, t.source)

@@ -109,6 +109,51 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestBarring: NOT IN is not true for a value if it is among those of the rows, or NULL is, or it is NULL.
+func TestBarring(t *testing.T) {
+	one, two := "1", "2"
+	c := And(Compare("=", Number, "hour", &two), Barring(Number, "room", 0))
+	for _, tt := range []struct {
+		list []Value
+		want string
+	}{
+		{[]Value{&one}, "(and (= number hour 2) (or (null room) (= number room 1)))"},
+		{[]Value{&one, nil}, "(and (= number hour 2) (true))"},
+		{[]Value{}, "(and (= number hour 2) (or (null room) (not (true))))"},
+		{nil, `(and (= number hour 2) (unsure "the rows of a join were not listed"))`},
+	} {
+		if got := c.WithLists([][]Value{tt.list}).String(); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.list, got, tt.want)
+		}
+	}
+	if got, want := c.WithoutLists().String(), "(and (= number hour 2) (or (null room) (not (null room))))"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestBetween: BETWEEN is not certain if one of its bounds is not (MySQL manual, 14.4.2).
+func TestBetween(t *testing.T) {
+	first, second, nine := "$1", "$2", "=9"
+	for _, tt := range []struct {
+		c    Condition
+		want string
+	}{
+		{Open(">=", Number, "n", &first).Between(Open("<=", Number, "n", &second)), "(and (>= number n 1) (<= number n 2))"},
+		{Open(">=", Number, "n", &nine).Between(Open("<=", Number, "n", &second)), "(and (>= number n 9) (<= number n 2))"},
+		{Open(">=", Number, "n", &nine).Between(Open("<=", Number, "n", &[]string{"$3"}[0])), `(unsure "the value of parameter $3 is not known")`},
+		{Open(">=", Number, "n", &nine).Between(Unknown("a text")), `(unsure "a text")`},
+		{Open(">=", Number, "n", &nine).Between(Open("<=", Number, "n", nil)), "(and (>= number n 9) (<= number n null))"},
+	} {
+		got := tt.c.Bind(func(n int) (Value, bool) {
+			v := []string{"1", "2"}[min(n, 2)-1]
+			return &v, n < 3
+		}).String()
+		if got != tt.want {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
 func TestInterval(t *testing.T) {
 	for _, tt := range []struct {
 		where    string

@@ -289,6 +289,14 @@ func Listed(kind Kind, column string, list int) Condition {
 	return Open("in", kind, column, &v)
 }
 
+// Barring is the condition that a row with a value keeps NOT IN from being true for one of the values of a list, see Listed: it is among them, or one of the two is
+// NULL.
+func Barring(kind Kind, column string, list int) Condition {
+	c := Listed(kind, column, list)
+	c.Reason = "barring"
+	return c
+}
+
 // Before is the condition that a column stands before the last value of a list that becomes known with the answer, in an order that op is of: <, > or =. first says that
 // NULL comes first there, else last.
 func Before(op string, first bool, kind Kind, column string, list int) Condition {
@@ -316,9 +324,28 @@ func (c Condition) before(last Value) Condition {
 	return Compare(op, c.Kind, c.Column, last)
 }
 
+// listed reports whether the condition is made by Listed or Before.
+func listed(c Condition) bool { return c.Values[0] != nil && (*c.Values[0])[0] == '#' }
+
+// WithoutLists gives the condition with parts that hold for any value in the place of those made by Listed that AND joins with the others.
+func (c Condition) WithoutLists() Condition {
+	if c.Op == "parameters" && listed(c) {
+		null := Condition{Op: "null", Column: c.Column}
+		return Condition{Op: "or", Args: []Condition{null, Not(null)}}
+	}
+	if c.Op != "and" {
+		return c
+	}
+	args := make([]Condition, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = a.WithoutLists()
+	}
+	return And(args...)
+}
+
 // WithLists gives the condition with the lists of Listed and Before; nil stands for one that is not known.
 func (c Condition) WithLists(lists [][]Value) Condition {
-	return c.opened(func(c Condition) bool { return c.Values[0] != nil && (*c.Values[0])[0] == '#' }, func(c Condition) Condition { return c.listed(lists) })
+	return c.opened(listed, func(c Condition) Condition { return c.listed(lists) })
 }
 
 func (c Condition) listed(lists [][]Value) Condition {
@@ -326,6 +353,10 @@ func (c Condition) listed(lists [][]Value) Condition {
 	switch {
 	case err != nil || i >= len(lists) || lists[i] == nil:
 		return Unknown("the rows of a join were not listed")
+	case c.Reason == "barring" && slices.Contains(lists[i], nil):
+		return Always
+	case c.Reason == "barring":
+		return Condition{Op: "or", Args: []Condition{{Op: "null", Column: c.Column}, Listed(c.Kind, c.Column, i).listed(lists)}}
 	case c.Reason != "in" && len(lists[i]) > 0:
 		return c.before(lists[i][len(lists[i])-1])
 	case len(lists[i]) == 0:

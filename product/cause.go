@@ -33,6 +33,7 @@ const (
 	ReadOnly          CauseID = "READ ONLY"
 	Deferred          CauseID = "deferred constraint"
 	ZeroDates         CauseID = "IS NULL finds zero dates of NOT NULL columns"
+	MixedList         CauseID = "a list in IN mixes quoted and unquoted values"
 	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
 )
 

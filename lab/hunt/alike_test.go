@@ -252,3 +252,35 @@ func TestAlsoTold(t *testing.T) {
 		t.Errorf("kept %+v", h.store.kept[0])
 	}
 }
+
+// TestSameOrigin: a function that has another type in each database is one bug, whatever shows it. Near misses: another function, and a bug that has no such function.
+func TestSameOrigin(t *testing.T) {
+	spec := &scenario.Spec{Setup: []scenario.Block{{SQL: "CREATE TABLE t (a INT NOT NULL)"}}}
+	finding := func(query, origin string) *oracle.Finding {
+		return &oracle.Finding{Oracle: "radar", Class: oracle.Radar, Name: oracle.NameResult, Difference: &oracle.Difference{SQL: query, Origin: origin}}
+	}
+	const query, origin = "SELECT GREATEST(IFNULL(a, ''), 256) FROM t", "IFNULL(a, '')"
+	f := finding(query, origin)
+	b := &Bug{Finding: f, Hallmarks: hallmarks(spec, []string{query})}
+	for _, test := range []struct {
+		query, origin string
+		want          bool
+	}{
+		{"SELECT YEAR(IFNULL(t.a, 'x')) FROM t", "IFNULL(t.a, 'x')", true},
+		{"SELECT YEAR(ifnull(t.a, 'x')) FROM t", "ifnull(t.a, 'x')", true},
+		{"SELECT YEAR(NULLIF(t.a, 'x')) FROM t", "NULLIF(t.a, 'x')", false},
+		{"SELECT YEAR(IFNULL(t.a, 'x')) FROM t", "", false},
+	} {
+		g := finding(test.query, test.origin)
+		marks := hallmarks(spec, []string{test.query})
+		if got := b.same(g, marks); got != test.want {
+			t.Errorf("%s: the same %v", test.query, got)
+		}
+		if test.origin != "" && test.want != (signature(engine.Descriptor{}, spec, g) == signature(engine.Descriptor{}, spec, f)) {
+			t.Errorf("%s: its signature is otherwise", test.query)
+		}
+		if got := b.explains(spec, g); got != test.want {
+			t.Errorf("%s: explained %v", test.query, got)
+		}
+	}
+}

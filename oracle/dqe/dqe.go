@@ -349,7 +349,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, q Queries, cho
 	for _, part := range parts {
 		reference = append(reference, name+": "+part.SQL)
 	}
-	c.v.Add(oracle.Finding{
+	f := oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.DQE, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
 		Tables: []string{c.name(st.Statement.Main()[0])},
 		Difference: &oracle.Difference{
@@ -357,7 +357,9 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, q Queries, cho
 			Step: st.Name, Session: name, SQL: parts[differs].SQL,
 			Expected: expected, Observed: observed, Reference: reference, Parts: parts, Opinion: opinion,
 		},
-	})
+	}
+	c.s.Permit(&f, st.Statement.Text)
+	c.v.Add(f)
 	return nil
 }
 

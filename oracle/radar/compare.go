@@ -128,6 +128,10 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if err := c.opinion(ctx, st, got.After, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
 		return err
 	}
+	if err := c.origin(ctx, st, got.After, f.Difference); err != nil {
+		return err
+	}
+	c.s.Permit(&f, sql)
 	return c.report(ctx, f)
 }
 

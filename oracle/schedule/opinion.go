@@ -25,13 +25,16 @@ type Truth struct {
 // Rows counts the rows that there are.
 func (t *Truth) Rows() int { return t.True + t.False + t.Null }
 
+// Counted stands between the query of an opinion and what it found.
+const Counted = ": true for "
+
 // Opinion says whose opinion it is.
 func (t *Truth) Opinion() string {
 	each := "each row"
 	if t.Keyed {
 		each = "each value of the primary key"
 	}
-	return "the condition's values, computed for " + each + " by " + t.SQL + ": true for " + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
+	return "the condition's values, computed for " + each + " by " + t.SQL + Counted + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
 }
 
 // True reports whether a condition with this value is true; sure is false if the value does not tell.

@@ -80,7 +80,7 @@ func (q *Query) Ask(ctx context.Context, queries ...string) (answers []answer.Re
 	return answers, -1, nil
 }
 
-// Found adds the finding that the query breaks a rule which holds at every level. The parts are what the rule compares.
+// Found adds the finding that the query breaks a rule which holds at every level, unless the vendor documents it. The parts are what the rule compares.
 func (q *Query) Found(name string, class oracle.Class, rule string, expected, observed oracle.Side, opinion string, parts ...oracle.Part) {
 	f := oracle.Finding{
 		Oracle: name, Kind: oracle.KindViolation, Class: class, Name: oracle.NameResult, Level: q.s.Level, Promised: true, Seen: 1,
@@ -100,6 +100,7 @@ func (q *Query) Found(name string, class oracle.Class, rule string, expected, ob
 	}
 	slices.Sort(f.Tables)
 	f.Tables = slices.Compact(f.Tables)
+	q.s.Permit(&f, q.Statement.Text)
 	q.Verdict.Add(f)
 }
 

@@ -59,11 +59,16 @@ func (q *Query) Truth(ctx context.Context) (*Truth, error) {
 
 var subquery = regexp.MustCompile(`(?i)\bselect\b`)
 
-// AskTruth asks as Ask does, for the rows' primary keys, too: a row that is returned twice is one. Of a condition with a subquery of tables there is no third opinion: the index that a wrong answer came by may answer
-// the question, too.
+// Nested reports whether a condition has a subquery of tables. Of such a one there is no third opinion: the index that a wrong answer came by may answer the
+// question, too.
+func Nested(st *statement.Statement) bool {
+	return subquery.MatchString(st.Clauses.Where) && slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Place == statement.PlaceSubquery })
+}
+
+// AskTruth asks as Ask does, for the rows' primary keys, too: a row that is returned twice is one. There is no opinion on conditions that are Nested.
 func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State) (*Truth, error) {
 	fails := s.DBMS().ErrorFails
-	if subquery.MatchString(st.Clauses.Where) && slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Place == statement.PlaceSubquery }) {
+	if Nested(st) {
 		return nil, nil
 	}
 	c := statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}

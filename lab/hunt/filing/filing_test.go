@@ -126,6 +126,23 @@ func TestContradiction(t *testing.T) {
 	}
 }
 
+// TestContradictionOfWrites: what DQE undoes stands behind the answers that contradict each other, and says nothing.
+func TestContradictionOfWrites(t *testing.T) {
+	k := waited(t, "mariadb")
+	k.Finding.Class, k.Finding.Tables = oracle.DQE, []string{"t"}
+	d := k.Finding.Difference
+	d.SQL, d.Expected, d.Observed = "DELETE FROM t", oracle.Side{Text: "1"}, oracle.Side{Text: "no rows"}
+	d.Parts = []oracle.Part{{SQL: "SELECT wc_dqe_id FROM t", Answer: d.Expected}, {SQL: "DELETE FROM t", Answer: d.Observed}}
+	const want = "SELECT wc_dqe_id FROM t;\n-- rows that are gone: no rows; these answers contradict each other: expected: 1; observed: no rows\nROLLBACK;\n"
+	if script := k.Script(); !strings.HasSuffix(script, want) {
+		t.Errorf("no %q at the end of\n%s", want, script)
+	}
+	d.Parts[1].Wrong = true
+	if script := k.Script(); strings.Contains(script, "contradict") {
+		t.Errorf("one is known to be wrong:\n%s", script)
+	}
+}
+
 // TestNoRows: of a write that changed nothing the script says so. Near misses: a statement that writes nothing, and a write whose answer nobody has.
 func TestNoRows(t *testing.T) {
 	k := waited(t, "mariadb")

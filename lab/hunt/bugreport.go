@@ -76,17 +76,24 @@ func headline(f *oracle.Finding) string {
 		return f.Title()
 	}
 	title := f.Title()
-	if len(d.Parts) > 0 && len(d.Wrong()) == 0 && f.Name == oracle.NameResult { // the statement may be right
+	if contradictory(d) && f.Name == oracle.NameResult { // the statement may be right
 		title = "answers that contradict each other"
 	}
 	return title + ": " + code(prose.Line(d.SQL, prose.Width))
 }
 
+// contradictory reports whether nobody knows which of the answers is wrong.
+func contradictory(d *oracle.Difference) bool { return len(d.Parts) > 0 && len(d.Wrong()) == 0 }
+
 // writeSides writes what was expected and what came.
 func writeSides(w *strings.Builder, d *oracle.Difference, fence string) {
 	var sides strings.Builder
-	report.Side(&sides, "Expected", d.Expected)
-	report.Side(&sides, "Observed", d.Observed)
+	expected, observed := "Expected", "Observed"
+	if contradictory(d) {
+		expected, observed = "By one of the answers below", "By another one"
+	}
+	report.Side(&sides, expected, d.Expected)
+	report.Side(&sides, observed, d.Observed)
 	fmt.Fprintf(w, "%s\n%s%s\n\n## Why it is wrong\n\n%s\n", fence, sides.String(), fence, d.Rule)
 }
 

@@ -207,7 +207,7 @@ func (c *Case) parts(session int) (out []act) {
 		last--
 	}
 	if last >= 0 && len(d.Wrong()) == 0 && slices.Contains([]oracle.Class{oracle.TLP, oracle.NoREC, oracle.DQE}, c.Finding.Class) {
-		out[last].note += "; these answers contradict each other: expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
+		out[last].note += "; these answers contradict each other: " + report.SideText(d.Expected) + " by one, " + report.SideText(d.Observed) + " by another"
 	}
 	return out
 }

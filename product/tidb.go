@@ -62,6 +62,11 @@ var tidb = Product{
 			Source: "found with wirecheck on unistore; pingcap/tidb#30361 is alike (fixed for another plan); TiDB documentation, transaction isolation levels: snapshot at BEGIN",
 		},
 		{
+			ID: UnlockedDuplicate, Confirmed: true,
+			Reason: "an INSERT IGNORE or REPLACE of a pessimistic transaction does not lock a row with its key that it leaves as it is, and sees it as its transaction's snapshot has it",
+			Source: "pingcap/tidb#42121 (fixed); TiDB documentation, pessimistic mode: DML reads the latest committed version",
+		},
+		{
 			ID: KeyUnseen, Confirmed: true,
 			Reason: "an UPDATE in a pessimistic transaction gives a row a key that is there, and is not refused, where a foreign key with ON UPDATE CASCADE or SET NULL refers to the table; COMMIT fails",
 			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",

@@ -110,6 +110,27 @@ func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *s
 	return t, nil
 }
 
+// Twice gives a finding about a query its cause where the query's tables give a row twice by its primary key. Its transaction runs alone, so that
+// no other one has deleted one of the two.
+func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	cause := s.DBMS().Cause(product.LockedKey)
+	if cause == nil || now != answer.Open || f.Difference.Cause != "" {
+		return nil
+	}
+	keys, err := s.keys(ctx, stage, session, st, now)
+	if err != nil || keys == nil {
+		return err
+	}
+	got, err := Ask(ctx, stage, session, (&statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}).Query(strings.Join(keys, ", ")), now, s.DBMS().ErrorFails)
+	if err != nil {
+		return err
+	}
+	if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
+		f.Difference.Cause, f.Difference.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
+	}
+	return nil
+}
+
 // primarySQL asks for the columns of a table's primary key and their types, by dialect; %s is the table's name as a text.
 var primarySQL = map[product.Dialect]string{
 	product.DialectPostgres: "SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) " +

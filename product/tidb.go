@@ -64,7 +64,7 @@ var tidb = Product{
 		{
 			ID: LockedKey, Confirmed: true,
 			Reason: "a transaction that has locked a unique key, and not changed its row, reads the row twice: once from its storage, and once as if the transaction had written it",
-			Source: "found with wirecheck in January 2023; pingcap/tidb#24195 and #30823 are alike (keys that were written); TiDB documentation, constraints, PRIMARY KEY",
+			Source: "pingcap/tidb#24195 and #30823, which are about keys that were written; TiDB documentation, constraints, PRIMARY KEY; no report known of this one",
 		},
 		{
 			ID: UnlockedDuplicate, Confirmed: true,

@@ -165,7 +165,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		x.note(func() {
 			x.launched++
 			x.begun[place] = true
-			x.limited[s] = x.limited[s] || limits.MatchString(st.SQL)
+			x.limited[s] = x.limited[s] || setsLimit(st.SQL)
 			x.with[s], x.sent[s] = true, time.Now()
 		})
 		a, err := x.do(ctx, int(s), m, st.SQL)

@@ -123,7 +123,7 @@ func (s *session) do(ctx context.Context, parts ...string) (answer.Answer, error
 	s.used, s.dirty = true, s.dirty || s.lost
 	for _, sql := range parts {
 		s.dirty = s.dirty || !plain(sql)
-		s.limits = s.limits || limits.MatchString(sql)
+		s.limits = s.limits || setsLimit(sql)
 	}
 	return a, err
 }

@@ -18,8 +18,10 @@ func TestLimits(t *testing.T) {
 		"SELECT my_lock_timeout, statement_timeouts FROM t": false,
 		"SET idle_in_transaction_session_timeout = '1s'":    false,
 		"UPDATE t SET v = 1":                                false,
+		"SELECT a_time, _tim FROM t WHERE b = _":            false,
+		"SET a_time = 1; SET Lock_Timeout = 1":              true,
 	} {
-		if got := limits.MatchString(sql); got != want {
+		if got := setsLimit(sql); got != want {
 			t.Errorf("%s: got %v, want %v", sql, got, want)
 		}
 	}

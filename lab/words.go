@@ -35,6 +35,21 @@ var inserts = []string{"INSERT", "REPLACE", "MERGE", "IGNORE", "LOW_PRIORITY", "
 // which has MySQL's.
 var limits = regexp.MustCompile(`(?i)\b(lock_timeout|statement_timeout|transaction_timeout|(innodb_)?lock_wait_timeout|max_execution_time|max_statement_time)\b`)
 
+// setsLimit reports whether a statement may set one of them. Most have no "_time" in any letters, as all of these have; to look for that takes a hundredth of the time.
+func setsLimit(sql string) bool {
+	const mark = "_time"
+	for rest := sql; ; {
+		at := strings.IndexByte(rest, mark[0])
+		if at < 0 || len(rest)-at < len(mark) {
+			return false
+		}
+		if rest = rest[at:]; strings.EqualFold(rest[:len(mark)], mark) {
+			return limits.MatchString(sql)
+		}
+		rest = rest[1:]
+	}
+}
+
 // plain reports whether a step surely leaves nothing in its session when its transaction is over: no settings, variables,
 // temporary tables, session-level locks. Every function may do anything to the session, if it is not known. It errs on
 // the side of no.

@@ -61,6 +61,9 @@ type Difference struct {
 	// tells which of them is wrong; empty: nobody could. SQL is the first wrong one.
 	Parts   []Part `json:"parts,omitempty"`
 	Opinion string `json:"opinion,omitempty"`
+	// Origin is the innermost call of a function that has another type in each of two databases, and Types says which ones; empty: there is none.
+	Origin string `json:"origin,omitempty"`
+	Types  string `json:"types,omitempty"`
 	// Reason is why the product does so, and for KindPermitted why its vendor permits it (Finding.Source has the vendor's own
 	// words' place). Cause is its short name, by which such findings are counted: "semi-consistent read".
 	Reason string `json:"reason,omitempty"`
@@ -70,6 +73,12 @@ type Difference struct {
 	Reproduced int  `json:"reproduced"`
 	Attempts   int  `json:"attempts"`
 	Flaky      bool `json:"flaky,omitempty"`
+}
+
+// Function is that of Origin, in lower case; empty: none is known.
+func (d *Difference) Function() string {
+	name, _, _ := strings.Cut(d.Origin, "(")
+	return strings.ToLower(name)
 }
 
 // Part is one of the statements whose answers a rule compares.

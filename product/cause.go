@@ -22,6 +22,8 @@ const (
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
 	VirtualIndex      CauseID = "a sorted read by an index of a virtual column loses rows"
 	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
+	LockedKey         CauseID = "a locked unique key is read as if it had been written"
+	UnlockedDuplicate CauseID = "INSERT IGNORE and REPLACE do not lock what they leave as it is"
 	KeyUnseen         CauseID = "a foreign key that acts hides a duplicate key"
 	ForeignSnapshot   CauseID = "a foreign key is followed in the transaction's snapshot"
 	CurrentRead       CauseID = "current read in a write"
@@ -33,6 +35,7 @@ const (
 	ReadOnly          CauseID = "READ ONLY"
 	Deferred          CauseID = "deferred constraint"
 	ZeroDates         CauseID = "IS NULL finds zero dates of NOT NULL columns"
+	MixedList         CauseID = "a list in IN mixes quoted and unquoted values"
 	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
 )
 

@@ -19,6 +19,11 @@ var mysql = Product{
 			Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database; bugs.mysql.com/117218 (won't fix: works as intended)",
 		},
 		Cause{
+			ID:     MixedList,
+			Reason: "quoted and unquoted values are compared by different rules, so that a list of both may give inconsistent results",
+			Source: "MySQL manual, 14.4.2, IN(): never mix quoted and unquoted values in a list; mixing types may lead to inconsistent results; no report known",
+		},
+		Cause{
 			ID:     PassedInsert,
 			Reason: "at this level an UPDATE judges a locked row by its last committed version, and passes by a row that has none",
 			Source: "MySQL manual, 17.7.2.1, READ COMMITTED: a semi-consistent read returns the latest committed version to MySQL, which decides whether the row matches; bugs.mysql.com/110347 (not a bug)",

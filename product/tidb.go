@@ -62,6 +62,16 @@ var tidb = Product{
 			Source: "found with wirecheck on unistore; pingcap/tidb#30361 is alike (fixed for another plan); TiDB documentation, transaction isolation levels: snapshot at BEGIN",
 		},
 		{
+			ID: LockedKey, Confirmed: true,
+			Reason: "a transaction that has locked a unique key, and not changed its row, reads the row twice: once from its storage, and once as if the transaction had written it",
+			Source: "pingcap/tidb#24195 and #30823, which are about keys that were written; TiDB documentation, constraints, PRIMARY KEY; no report known of this one",
+		},
+		{
+			ID: UnlockedDuplicate, Confirmed: true,
+			Reason: "an INSERT IGNORE or REPLACE of a pessimistic transaction does not lock a row with its key that it leaves as it is, and sees it as its transaction's snapshot has it",
+			Source: "pingcap/tidb#42121 (fixed); TiDB documentation, pessimistic mode: DML reads the latest committed version",
+		},
+		{
 			ID: KeyUnseen, Confirmed: true,
 			Reason: "an UPDATE in a pessimistic transaction gives a row a key that is there, and is not refused, where a foreign key with ON UPDATE CASCADE or SET NULL refers to the table; COMMIT fails",
 			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",

@@ -47,6 +47,9 @@ func Difference(w io.Writer, f *oracle.Finding) {
 		}
 		fmt.Fprintf(w, "  %s%s: %s%s\n", prose.Line(part.SQL, 0), where, SideText(part.Answer), wrong)
 	}
+	if d.Origin != "" {
+		fmt.Fprintf(w, "  the type of %s: %s\n", prose.Line(d.Origin, 0), d.Types)
+	}
 	if d.Opinion != "" {
 		fmt.Fprintf(w, "  by: %s\n", prose.Line(d.Opinion, 0))
 	}

@@ -136,8 +136,9 @@ func TestSameQuery(t *testing.T) {
 	}
 	marks := hallmarks(spec(setup), []string{query})
 	b := &Bug{Finding: finding("tlp", oracle.TLP), Hallmarks: marks}
-	if !b.same(finding("norec", oracle.NoREC), marks) || b.same(finding("radar", oracle.Radar), marks) {
-		t.Error("another oracle of conditions shows the same bug, and radar another one")
+	generated := hallmarks(spec("CREATE TABLE t (a INT GENERATED ALWAYS AS(1) STORED)"), []string{query})
+	if !b.same(finding("norec", oracle.NoREC), generated) || b.same(finding("radar", oracle.Radar), generated) {
+		t.Error("another oracle of conditions shows the same bug, and radar another one, since how a column gets its values matters to it")
 	}
 }
 
@@ -250,5 +251,67 @@ func TestAlsoTold(t *testing.T) {
 	tell("wss-tx")
 	if len(h.store.kept) != 1 || h.store.kept[0].Seen != 3 {
 		t.Errorf("kept %+v", h.store.kept[0])
+	}
+}
+
+// TestSameOrigin: a function that has another type in each database is one bug, whatever shows it. Near misses: another function, and a bug that has no such function.
+func TestSameOrigin(t *testing.T) {
+	spec := &scenario.Spec{Setup: []scenario.Block{{SQL: "CREATE TABLE t (a INT NOT NULL)"}}}
+	finding := func(query, origin string) *oracle.Finding {
+		return &oracle.Finding{Oracle: "radar", Class: oracle.Radar, Name: oracle.NameResult, Difference: &oracle.Difference{SQL: query, Origin: origin}}
+	}
+	const query, origin = "SELECT GREATEST(IFNULL(a, ''), 256) FROM t", "IFNULL(a, '')"
+	f := finding(query, origin)
+	b := &Bug{Finding: f, Hallmarks: hallmarks(spec, []string{query})}
+	for _, test := range []struct {
+		query, origin string
+		want          bool
+	}{
+		{"SELECT YEAR(IFNULL(t.a, 'x')) FROM t", "IFNULL(t.a, 'x')", true},
+		{"SELECT YEAR(ifnull(t.a, 'x')) FROM t", "ifnull(t.a, 'x')", true},
+		{"SELECT YEAR(NULLIF(t.a, 'x')) FROM t", "NULLIF(t.a, 'x')", false},
+		{"SELECT YEAR(IFNULL(t.a, 'x')) FROM t", "", false},
+	} {
+		g := finding(test.query, test.origin)
+		marks := hallmarks(spec, []string{test.query})
+		if got := b.same(g, marks); got != test.want {
+			t.Errorf("%s: the same %v", test.query, got)
+		}
+		if test.origin != "" && test.want != (signature(engine.Descriptor{}, spec, g) == signature(engine.Descriptor{}, spec, f)) {
+			t.Errorf("%s: its signature is otherwise", test.query)
+		}
+		if got := b.explains(spec, g); got != test.want {
+			t.Errorf("%s: explained %v", test.query, got)
+		}
+	}
+}
+
+// TestSameBesideRadar: what radar and an oracle of conditions see of one query's features, on the same kind of tables, is one bug. Near misses: other features of
+// the tables or of the query, and a query with none that is special.
+func TestSameBesideRadar(t *testing.T) {
+	spec := func(setup string) *scenario.Spec { return &scenario.Spec{Setup: []scenario.Block{{SQL: setup}}} }
+	finding := func(name string, class oracle.Class) *oracle.Finding {
+		return &oracle.Finding{Oracle: name, Class: class, Name: oracle.NameResult}
+	}
+	const setup, query, plain = "CREATE TABLE t (a DECIMAL(10,2), b INT, UNIQUE(b))", "SELECT * FROM t WHERE NOT a IN (SELECT x.b FROM t AS x WHERE x.b)", "SELECT * FROM t WHERE a > 1"
+	for _, test := range []struct {
+		query, setup, other string
+		class               oracle.Class
+		want                bool
+	}{
+		{query, setup, "SELECT * FROM t WHERE a IN (SELECT b FROM t)", oracle.NoREC, true},
+		{query, setup, "SELECT * FROM t WHERE a IN (SELECT b FROM t)", oracle.Crash, false},
+		{query, "CREATE TABLE t (a DECIMAL(10,2), b INT, PRIMARY KEY(b))", "SELECT * FROM t WHERE a IN (SELECT b FROM t)", oracle.NoREC, false},
+		{query, setup, "SELECT * FROM t WHERE ABS(a) IN (SELECT b FROM t)", oracle.NoREC, false},
+		{plain, setup, plain, oracle.NoREC, false},
+	} {
+		bug := &Bug{Finding: finding("radar", oracle.Radar), Hallmarks: hallmarks(spec(setup), []string{test.query})}
+		if got := bug.same(finding("norec", test.class), hallmarks(spec(test.setup), []string{test.other})); got != test.want {
+			t.Errorf("%s on %s, %s: the same %v", test.other, test.setup, test.class, got)
+		}
+		bug = &Bug{Finding: finding("norec", test.class), Hallmarks: hallmarks(spec(test.setup), []string{test.other})}
+		if got := bug.same(finding("radar", oracle.Radar), hallmarks(spec(setup), []string{test.query})); got != test.want {
+			t.Errorf("the other way, %s on %s, %s: the same %v", test.other, test.setup, test.class, got)
+		}
 	}
 }

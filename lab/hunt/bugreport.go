@@ -75,14 +75,25 @@ func headline(f *oracle.Finding) string {
 	if d == nil || d.SQL == "" {
 		return f.Title()
 	}
-	return f.Title() + ": " + code(prose.Line(d.SQL, prose.Width))
+	title := f.Title()
+	if contradictory(d) && f.Name == oracle.NameResult { // the statement may be right
+		title = "answers that contradict each other"
+	}
+	return title + ": " + code(prose.Line(d.SQL, prose.Width))
 }
+
+// contradictory reports whether nobody knows which of the answers is wrong.
+func contradictory(d *oracle.Difference) bool { return len(d.Parts) > 0 && len(d.Wrong()) == 0 }
 
 // writeSides writes what was expected and what came.
 func writeSides(w *strings.Builder, d *oracle.Difference, fence string) {
 	var sides strings.Builder
-	report.Side(&sides, "Expected", d.Expected)
-	report.Side(&sides, "Observed", d.Observed)
+	expected, observed := "Expected", "Observed"
+	if contradictory(d) {
+		expected, observed = "By one of the answers below", "By another one"
+	}
+	report.Side(&sides, expected, d.Expected)
+	report.Side(&sides, observed, d.Observed)
 	fmt.Fprintf(w, "%s\n%s%s\n\n## Why it is wrong\n\n%s\n", fence, sides.String(), fence, d.Rule)
 }
 
@@ -102,11 +113,26 @@ func writeParts(w *strings.Builder, d *oracle.Difference, fence string) {
 		}
 		fmt.Fprintf(w, "\n- %s%s:\n\n%s\n%s\n%s\n", code(prose.Line(part.SQL, 0)), also, fence, report.SideText(part.Answer), fence)
 	}
+	if d.Origin != "" {
+		fmt.Fprintf(w, "\nThe type of %s is %s.\n", code(prose.Line(d.Origin, 0)), plain.Replace(d.Types))
+	}
 	if d.Opinion != "" {
-		fmt.Fprintf(w, "\nWhich of them is wrong is known by a third opinion: %s.\n", plain.Replace(d.Opinion))
+		fmt.Fprintf(w, "\nWhich of them is wrong is known by a third opinion: %s.\n", opinion(d))
 		return
 	}
 	fmt.Fprint(w, "\nWhich of them is wrong is not known; they contradict each other.\n")
+}
+
+// opinion is who says which part is wrong, with a query of its own as code.
+func opinion(d *oracle.Difference) string {
+	if before, rest, asked := strings.Cut(d.Opinion, " by SELECT "); asked {
+		sql, says, told := strings.Cut(rest, schedule.Counted)
+		if told {
+			says = schedule.Counted + says
+		}
+		return plain.Replace(before) + " by " + code("SELECT "+prose.Line(sql, 0)) + plain.Replace(says)
+	}
+	return plain.Replace(d.Opinion)
 }
 
 // fenced puts fences of code where they are meant, longer than any that the text has.

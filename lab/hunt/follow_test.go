@@ -45,7 +45,7 @@ func TestFiled(t *testing.T) {
 		if err != nil || f == nil {
 			t.Fatalf("%s: finding %v, error %v", test.file, f, err)
 		}
-		_, seen, err := h.evidence(t.Context(), spec, level, f)
+		_, seen, err := h.evidence(t.Context(), spec, false, level, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ permutation a1 a2 b1 b2 a3
 		t.Fatal(err)
 	}
 	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Name: oracle.NameResult, Kind: oracle.KindViolation, Difference: &oracle.Difference{Step: "b2", Session: "s2", SQL: "SELECT * FROM t ORDER BY a"}}
-	_, seen, err := h.evidence(t.Context(), spec, level, f)
+	_, seen, err := h.evidence(t.Context(), spec, false, level, f)
 	if err != nil {
 		t.Fatal(err)
 	}

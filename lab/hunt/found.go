@@ -128,7 +128,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 	for ctx.Err() == nil {
 		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
 		var e *oracle.Finding
-		if e, seen, err = h.evidence(ctx, small, level, f); err != nil {
+		if e, seen, err = h.evidence(ctx, small, cut, level, f); err != nil {
 			h.Options.Log.Warn().Err(err).Msg("the smallest case could not be executed once more")
 			break
 		}
@@ -244,8 +244,29 @@ func spelled(line string, spec *scenario.Spec) string {
 	})
 }
 
-// evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.
-func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
+// named gives a violation without a cause, of a smallest case, the cause that other oracles name there, if it is the same one for all of them: a case that is
+// smallest shows one bug.
+func named(g *oracle.Finding, rulings []panel.Ruling) {
+	var cause *oracle.Finding
+	for i := range rulings {
+		for k := range rulings[i].Findings {
+			switch f := &rulings[i].Findings[k]; {
+			case f.Kind != oracle.KindViolation || f.Difference == nil || f.Difference.Cause == "" || f.Difference.Flaky:
+			case cause != nil && cause.Difference.Cause != f.Difference.Cause:
+				return
+			default:
+				cause = f
+			}
+		}
+	}
+	if d := g.Difference; cause != nil && d.Cause == "" && g.Kind == oracle.KindViolation {
+		d.Cause, d.Reason, g.Source = cause.Difference.Cause, cause.Difference.Reason, cause.Source
+		g.ID = g.Fingerprint()
+	}
+}
+
+// evidence is the finding as the smallest case, or one that could be smaller (cut), shows it, and the execution that showed it; nil if it does not any more.
+func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, cut bool, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
 	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang {
 		return nil, nil, nil
 	}
@@ -255,8 +276,8 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 	if err != nil {
 		return nil, nil, err
 	}
-	caused := f.Difference != nil && f.Difference.Cause != "" // others may explain it by what the vendor documents
-	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle || caused && !j.Single }, f.Oracle == panel.IsolationName)()
+	scheduled := f.Difference != nil && !panel.AsksQueries(f.Oracle) // others may explain it by what the vendor documents, or know the bug by name
+	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle || scheduled && !j.Single }, f.Oracle == panel.IsolationName)()
 	b.Forget() // the folder's case is executed from its setup
 	d, err := b.Run(ctx, small, small.Permutations[0])
 	if err != nil {
@@ -271,6 +292,9 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level produ
 			if g := &v.Findings[i]; g.Oracle == f.Oracle && g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
 				if g.Difference != nil {
 					g.Difference.Reason = spelled(g.Difference.Reason, small)
+					if !cut { // a case that could be smaller may show two bugs
+						named(g, d.Rulings)
+					}
 				}
 				return g, s, nil
 			}

@@ -65,3 +65,34 @@ func TestHeadline(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestHeadlineOfParts: a title names no statement as the one that is wrong where nobody knows which one is.
+func TestHeadlineOfParts(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		wrong bool
+		want  string
+	}{
+		{oracle.NameResult, false, "answers that contradict each other: `SELECT a FROM t WHERE p`"},
+		{oracle.NameResult, true, "different result: `SELECT a FROM t WHERE p`"},
+		{oracle.NameError, false, "error on one side only: `SELECT a FROM t WHERE p`"},
+	} {
+		f := &oracle.Finding{Name: test.name, Difference: &oracle.Difference{SQL: "SELECT a FROM t WHERE p", Parts: []oracle.Part{{SQL: "SELECT a FROM t"}, {SQL: "SELECT a FROM t WHERE p", Wrong: test.wrong}}}}
+		if got := headline(f); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+// TestOpinion: a third opinion's query is code, so that its characters stay as they are; what is none is text.
+func TestOpinion(t *testing.T) {
+	for text, want := range map[string]string{
+		"the condition's values, computed for each row by SELECT (a <= 1) FROM t_1: true for 0, false for 1, NULL for 0": "the condition's values, computed for each row by `SELECT (a <= 1) FROM t_1`: true for 0, false for 1, NULL for 0",
+		"the condition's values, computed for each row by SELECT t.wc_dqe_id, (a < 1) FROM t":                            "the condition's values, computed for each row by `SELECT t.wc_dqe_id, (a < 1) FROM t`",
+		"the two other statements, which agree": "the two other statements, which agree",
+	} {
+		if got := opinion(&oracle.Difference{Opinion: text}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -37,11 +37,14 @@ func coarseSignature(f *oracle.Finding) string {
 // wss-tx and wss-stmt, whose rules are the two definitions of WriteCheck, see the same bug in two ways. Where an oracle has recognised the cause, it
 // is the cause, whichever oracle it was. Elsewhere it is the same oracle, class and rule, the same abstract metadata, and the same features of the statements
 // (Radar, section 4.1). Of transactions only what is special about them counts: whether reduction left BEGIN or ROLLBACK, or two statements of a
-// kind, says nothing about the bug.
+// kind, says nothing about the bug. A function that has another type in each database is the bug, whatever stands around it.
 func signature(d engine.Descriptor, small *scenario.Spec, f *oracle.Finding) string {
 	difference := cmp.Or(f.Difference, &oracle.Difference{})
 	if difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one
 		return "cause-" + strings.ReplaceAll(difference.Cause, " ", "-")
+	}
+	if function := difference.Function(); function != "" {
+		return fmt.Sprintf("%s-type-%s", f.Oracle, function)
 	}
 	view := []string{string(f.Class), panel.WithoutNames(difference.Rule, small)}
 	if f.Class == oracle.WSSTx || f.Class == oracle.WSSStmt {
@@ -143,6 +146,9 @@ func (b *Bug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
 	if b.Finding == nil || b.Finding.Class != f.Class || b.Finding.Name != f.Name || f.Difference == nil || b.Finding.Difference == nil {
 		return false
 	}
+	if function := f.Difference.Function(); function != "" && function == b.Finding.Difference.Function() {
+		return true
+	}
 	has := hallmarks(spec, []string{f.Difference.SQL})
 	return !slices.ContainsFunc(b.Hallmarks, func(s string) bool { return !slices.Contains(has, s) })
 }
@@ -155,10 +161,16 @@ func (b *Bug) shownBy(spec *scenario.Spec, f *oracle.Finding) bool {
 // same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
 // its values is none, except for radar, which is about that, nor is a view between the query and its table. A primary key is NOT NULL. Where a function or a JSON
 // value is wrong in a condition, joins say in which rows it shows. The oracles of
-// conditions see one bug each in its own way. An error is that of another finding if the server says the same, but for values and names.
+// conditions see one bug each in its own way; radar sees the same one where all hallmarks are the same, and the query has a special one. An error is that of another finding if the server says the same, but for values and names.
 func (b *Bug) same(f *oracle.Finding, marks []string) bool {
-	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name || b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
+	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Name != f.Name {
 		return false
+	}
+	if b.Finding.Class != f.Class && !(conditions[b.Finding.Class] && conditions[f.Class]) {
+		return (beside(b.Finding, f) || beside(f, b.Finding)) && slices.Equal(b.Hallmarks, marks) && slices.ContainsFunc(marks, special)
+	}
+	if f.Difference != nil && b.Finding.Difference != nil && (f.Difference.Origin != "" || b.Finding.Difference.Origin != "") {
+		return f.Difference.Function() == b.Finding.Difference.Function()
 	}
 	if text := refusal(f); text != "" && text == refusal(b.Finding) {
 		return true
@@ -182,6 +194,12 @@ func (b *Bug) same(f *oracle.Finding, marks []string) bool {
 	}
 	return slices.Equal(matter(b.Hallmarks), matter(marks))
 }
+
+// beside reports whether one finding is radar's and the other one that of an oracle of conditions.
+func beside(f, other *oracle.Finding) bool { return f.Class == oracle.Radar && conditions[other.Class] }
+
+// special reports whether a hallmark says what a query does, and not only that it is one.
+func special(mark string) bool { return mark != "select" && !strings.HasPrefix(mark, "setup ") }
 
 // refusal is the error that one side of a finding has, without values and names; empty: there is none, or both have one.
 func refusal(f *oracle.Finding) string {

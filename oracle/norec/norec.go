@@ -103,6 +103,5 @@ func compare(ctx context.Context, q *schedule.Query) error {
 		parts[1].Wrong, opinion = true, truth.Opinion()
 		expected, observed = oracle.Side{Text: fmt.Sprintf("the condition is true for %s of %d rows", met, truth.Rows())}, oracle.Side{Text: expected.Text}
 	}
-	q.Found(Descriptor.Name, oracle.NoREC, "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list", expected, observed, opinion, parts...)
-	return nil
+	return q.Found(ctx, Descriptor.Name, oracle.NoREC, "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list", expected, observed, opinion, parts...)
 }

@@ -128,6 +128,13 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if err := c.opinion(ctx, st, got.After, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
 		return err
 	}
+	if err := c.s.Twice(ctx, c.stage, st.Session, &st.Statement, got.After, &f); err != nil {
+		return err
+	}
+	if err := c.origin(ctx, st, got.After, f.Difference); err != nil {
+		return err
+	}
+	c.s.Permit(&f, sql)
 	return c.report(ctx, f)
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -57,6 +58,56 @@ func TestHiddenKey(t *testing.T) {
 		f := oracle.Finding{Name: test.difference, Difference: &oracle.Difference{Expected: oracle.Side{Text: test.expected}, Observed: oracle.Side{Text: "1 row affected"}}}
 		if s.Attribute(&f, 0); f.Difference.Cause != string(test.want) {
 			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
+		}
+	}
+}
+
+// TestUnlockedDuplicate: an INSERT IGNORE or REPLACE of TiDB that did not wait, or that nobody waited for, has a known cause. Each near miss lacks one of its signs.
+func TestUnlockedDuplicate(t *testing.T) {
+	const ignore = "INSERT IGNORE INTO t VALUES (0)"
+	for _, test := range []struct {
+		name, product, begin, other, sql, difference string
+		want                                         product.CauseID
+	}{
+		{"it did not wait", "tidb", "BEGIN", "DELETE FROM t", ignore, oracle.NameBlocking, product.UnlockedDuplicate},
+		{"it saw a deleted row", "tidb", "BEGIN", "DELETE FROM t", ignore, oracle.NameResult, product.UnlockedDuplicate},
+		{"a REPLACE", "tidb", "BEGIN PESSIMISTIC", "DELETE FROM t", "REPLACE INTO t VALUES (0)", oracle.NameResult, product.UnlockedDuplicate},
+		{"another product", "mysql", "BEGIN", "DELETE FROM t", ignore, oracle.NameResult, ""},
+		{"an optimistic transaction", "tidb", "BEGIN OPTIMISTIC", "DELETE FROM t", ignore, oracle.NameResult, ""},
+		{"an INSERT", "tidb", "BEGIN", "DELETE FROM t", "INSERT INTO t VALUES (0)", oracle.NameResult, ""},
+		{"another table", "tidb", "BEGIN", "DELETE FROM u", ignore, oracle.NameResult, ""},
+		{"an error", "tidb", "BEGIN", "DELETE FROM t", ignore, oracle.NameError, ""},
+		{"nobody waited for it", "tidb", "BEGIN", ignore, "DELETE FROM t", oracle.NameBlocking, ""},
+	} {
+		s := &schedule.Schedule{Product: test.product, Level: product.RepeatableRead, Sessions: []schedule.Session{{Name: "s1"}, {Name: "s2"}}}
+		for i, sql := range []string{test.begin, test.other, test.sql} {
+			list, err := mysql.New(mysql.TiDB).Describe(sql)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st := schedule.Step{Session: i % 2, Statement: list[0], Sent: 10*i + 1, Done: 10*i + 5}
+			if i == 0 {
+				st.Effect = answer.EffectNone
+			}
+			st.Before, st.After = answer.Idle, answer.Idle
+			if i != 1 {
+				st.After = answer.Open
+			}
+			if i == 2 {
+				st.Before = answer.Open
+			}
+			s.Steps = append(s.Steps, st)
+		}
+		f := oracle.Finding{Name: test.difference, Difference: &oracle.Difference{}}
+		if s.Attribute(&f, 2); f.Difference.Cause != string(test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
+		}
+		if test.difference == oracle.NameBlocking && test.want != "" { // the other way round: it holds the row, and nobody waits
+			f = oracle.Finding{Name: test.difference, Difference: &oracle.Difference{}}
+			s.Steps[1].Sent, s.Steps[1].Done = 31, 35
+			if s.Attribute(&f, 1); f.Difference.Cause != string(test.want) {
+				t.Errorf("%s, and nobody waits for it: got %q", test.name, f.Difference.Cause)
+			}
 		}
 	}
 }

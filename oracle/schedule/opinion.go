@@ -25,13 +25,16 @@ type Truth struct {
 // Rows counts the rows that there are.
 func (t *Truth) Rows() int { return t.True + t.False + t.Null }
 
+// Counted stands between the query of an opinion and what it found.
+const Counted = ": true for "
+
 // Opinion says whose opinion it is.
 func (t *Truth) Opinion() string {
 	each := "each row"
 	if t.Keyed {
 		each = "each value of the primary key"
 	}
-	return "the condition's values, computed for " + each + " by " + t.SQL + ": true for " + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
+	return "the condition's values, computed for " + each + " by " + t.SQL + Counted + strconv.Itoa(t.True) + ", false for " + strconv.Itoa(t.False) + ", NULL for " + strconv.Itoa(t.Null)
 }
 
 // True reports whether a condition with this value is true; sure is false if the value does not tell.
@@ -56,11 +59,16 @@ func (q *Query) Truth(ctx context.Context) (*Truth, error) {
 
 var subquery = regexp.MustCompile(`(?i)\bselect\b`)
 
-// AskTruth asks as Ask does, for the rows' primary keys, too: a row that is returned twice is one. Of a condition with a subquery of tables there is no third opinion: the index that a wrong answer came by may answer
-// the question, too.
+// Nested reports whether a condition has a subquery of tables. Of such a one there is no third opinion: the index that a wrong answer came by may answer the
+// question, too.
+func Nested(st *statement.Statement) bool {
+	return subquery.MatchString(st.Clauses.Where) && slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Place == statement.PlaceSubquery })
+}
+
+// AskTruth asks as Ask does, for the rows' primary keys, too: a row that is returned twice is one. There is no opinion on conditions that are Nested.
 func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State) (*Truth, error) {
 	fails := s.DBMS().ErrorFails
-	if subquery.MatchString(st.Clauses.Where) && slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Place == statement.PlaceSubquery }) {
+	if Nested(st) {
 		return nil, nil
 	}
 	c := statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}
@@ -100,6 +108,27 @@ func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *s
 		}
 	}
 	return t, nil
+}
+
+// Twice gives a finding about a query its cause where the query's tables give a row twice by its primary key. Its transaction runs alone, so that
+// no other one has deleted one of the two.
+func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	cause := s.DBMS().Cause(product.LockedKey)
+	if cause == nil || now != answer.Open || f.Difference.Cause != "" {
+		return nil
+	}
+	keys, err := s.keys(ctx, stage, session, st, now)
+	if err != nil || keys == nil {
+		return err
+	}
+	got, err := Ask(ctx, stage, session, (&statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}).Query(strings.Join(keys, ", ")), now, s.DBMS().ErrorFails)
+	if err != nil {
+		return err
+	}
+	if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
+		f.Difference.Cause, f.Difference.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
+	}
+	return nil
 }
 
 // primarySQL asks for the columns of a table's primary key and their types, by dialect; %s is the table's name as a text.

@@ -80,8 +80,8 @@ func (q *Query) Ask(ctx context.Context, queries ...string) (answers []answer.Re
 	return answers, -1, nil
 }
 
-// Found adds the finding that the query breaks a rule which holds at every level. The parts are what the rule compares.
-func (q *Query) Found(name string, class oracle.Class, rule string, expected, observed oracle.Side, opinion string, parts ...oracle.Part) {
+// Found adds the finding that the query breaks a rule which holds at every level, unless the vendor documents it. The parts are what the rule compares.
+func (q *Query) Found(ctx context.Context, name string, class oracle.Class, rule string, expected, observed oracle.Side, opinion string, parts ...oracle.Part) error {
 	f := oracle.Finding{
 		Oracle: name, Kind: oracle.KindViolation, Class: class, Name: oracle.NameResult, Level: q.s.Level, Promised: true, Seen: 1,
 		Difference: &oracle.Difference{
@@ -100,7 +100,12 @@ func (q *Query) Found(name string, class oracle.Class, rule string, expected, ob
 	}
 	slices.Sort(f.Tables)
 	f.Tables = slices.Compact(f.Tables)
+	if err := q.s.Twice(ctx, q.stage, q.Session, &q.Statement, q.now, &f); err != nil {
+		return err
+	}
+	q.s.Permit(&f, q.Statement.Text)
 	q.Verdict.Add(f)
+	return nil
 }
 
 // NotChecked is why an unchecked query is left out.

@@ -108,9 +108,8 @@ func partition(ctx context.Context, q *schedule.Query) error {
 			expected, observed = sides(truth, answers, wrong)
 		}
 	}
-	q.Found(Descriptor.Name, oracle.TLP, "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
+	return q.Found(ctx, Descriptor.Name, oracle.TLP, "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
 		expected, observed, opinion, parts...)
-	return nil
 }
 
 // counts are how many rows the queries of Partition give by a third opinion.

@@ -45,7 +45,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	}
 	w.trail = append(w.trail, fmt.Sprintf("%s: %s -- on %s", c.name(x), q.Text, describeView(cand.views, 8)))
 	dead := func(m *mismatch, next *world) ([]*world, []death, error) {
-		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
+		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next, writes: w.writes}}, nil
 	}
 	if name := differ(st, &tr.answer); name != "" {
 		if cand.uncertain == "" {
@@ -157,7 +157,7 @@ func viewless(ctx context.Context, c *check, from *world, i int, kind product.Ki
 			return nil, []death{{mismatch: mismatch{
 				step: i, name: oracle.NameResult, rule: cand.rule + "; of each row of that view alone", want: schedule.SideOf(st.Answer.Columns, d.Missing, len(rows)-len(d.Missing)),
 				got: schedule.SideOf(st.Answer.Columns, d.Extra, len(st.Answer.Rows)-len(d.Extra)), trail: w.trail,
-			}, causes: w.causes, place: c.place, world: w}}, nil
+			}, causes: w.causes, place: c.place, world: w, writes: w.writes}}, nil
 		}
 	}
 	leave(c, w, "%s was not compared: %v", st.Name, errNoView)
@@ -244,6 +244,7 @@ func (c *check) explained(ctx context.Context, w *world, i int, kind product.Kin
 // apply puts what a statement did into the history (Troc, III-E4).
 func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*world {
 	x := c.txOf[i]
+	w.writes = append(w.writes, written{i, cand.views, tr})
 	// InnoDB and TiDB keep rows under a key: a change of it removes one record and makes another one, and a row with the key of a deleted one
 	// is a newer version of that record. Where it is not certain which key that is, moved is the world in which it is the one that differs.
 	moved := w.clone()

@@ -65,7 +65,7 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 			m = nil
 		}
 		if m != nil {
-			died = append(died, death{mismatch: *m, causes: w.causes, place: c.place})
+			died = append(died, death{mismatch: *m, causes: w.causes, place: c.place, writes: w.writes})
 			continue
 		}
 		w.end(x, c.outcome(x), c.place)

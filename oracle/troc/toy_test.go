@@ -27,6 +27,7 @@ type toy struct {
 	readOnly bool                // the open transaction is
 	refuse   error               // what Prepare says
 	broken   string              // a part of statements that end in an internal error
+	leaks    bool                // an UPDATE takes the last column's value, wc_row_id, where there is one
 }
 
 type toyRow struct{ a, b, id string }
@@ -255,6 +256,9 @@ func (s *toy) one(sql string) (a answer.Result) {
 				x, _ := strconv.Atoi(r.b)
 				y, _ := strconv.Atoi(value)
 				value = strconv.Itoa(x + y)
+			}
+			if s.leaks && s.ids() {
+				value = r.id
 			}
 			if m[2] == "a" {
 				r.a = value

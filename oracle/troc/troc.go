@@ -72,7 +72,8 @@ type death struct {
 	mismatch
 	causes []note
 	place  int
-	world  *world // how the world would go on if the comparison were left out
+	world  *world    // how the world would go on if the comparison were left out
+	writes []written // before it
 }
 
 // Check judges a schedule. The error says that the stage cannot go on.
@@ -112,7 +113,16 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	v := c.verdict(worlds)
+	spoiled := ""
+	if len(worlds) == 0 {
+		if spoiled, err = c.spoiled(ctx, c.lastDeath()); err != nil {
+			return schedule.Verdict{}, err
+		}
+	}
+	v := c.out
+	if v.Unknown = cmp.Or(v.Unknown, spoiled); spoiled == "" {
+		v = c.verdict(worlds)
+	}
 	if row, err := orphan(ctx, c, start); err != nil {
 		return schedule.Verdict{}, err
 	} else if row != nil {
@@ -374,7 +384,7 @@ func (c *check) finish(worlds []*world) (alive []*world) {
 			}
 		}
 		if m := c.final(w); m != nil {
-			c.died = append(c.died, death{mismatch: *m, causes: w.causes, place: c.place})
+			c.died = append(c.died, death{mismatch: *m, causes: w.causes, place: c.place, writes: w.writes})
 			continue
 		}
 		alive = append(alive, w)

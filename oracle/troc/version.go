@@ -145,6 +145,7 @@ type world struct {
 	own    map[string]int           // those of them that are certain to all but one transaction, which is undone in the end
 	trail  []string                 // what was executed on which view, for people
 	notes  []string                 // what was not compared
+	writes []written                // what was executed and changed its tables
 	past   map[int]map[string][]row // the tables behind earlier steps, by their number, as long as somebody may have seen what was not committed then
 }
 
@@ -166,6 +167,7 @@ func (w *world) clone() *world {
 	c.likely = maps.Clone(w.likely)
 	c.own = maps.Clone(w.own)
 	c.trail = slices.Clip(w.trail)
+	c.writes = slices.Clip(w.writes)
 	c.notes = slices.Clip(w.notes)
 	return &c
 }

@@ -287,7 +287,8 @@ func (c *check) uncertain(why string) (judgement, bool, error) {
 const orderLimit = 24
 
 // orders are schedules that differ from an observed one in the order of statements that were resumed by the same event: they wait, and
-// finish one behind the other before any other statement is sent, so that what was seen is the order of their answers.
+// finish one behind the other before any other statement is sent, so that what was seen is the order of their answers. So it is of a statement that was let go, and one
+// that was sent since and answered first.
 func orders(s *schedule.Schedule) (out []*schedule.Schedule) {
 	for first := 0; first < len(s.Steps); {
 		last := first + 1
@@ -314,7 +315,26 @@ func orders(s *schedule.Schedule) (out []*schedule.Schedule) {
 		}
 		first = last
 	}
+	all := s.Transactions()
+	for w := range s.Steps { // a statement that was let go, and whose answer came behind those of statements that were sent since
+		for to := w - 1; to >= 0 && len(out) < orderLimit && freed(s, all, w, s.Steps[to].Sent); to-- {
+			other := *s
+			other.Steps = slices.Insert(slices.Delete(slices.Clone(s.Steps), w, w+1), to, s.Steps[w])
+			for i := to; i <= w; i++ {
+				other.Steps[i].Done = s.Steps[i].Done
+			}
+			out = append(out, &other)
+		}
+	}
 	return out
+}
+
+// freed reports whether a statement that waited may have gone on before a moment, though it was not seen to: a transaction that it may have waited for had ended.
+func freed(s *schedule.Schedule, all []schedule.Transaction, w, moment int) bool {
+	st := &s.Steps[w]
+	return st.Waited && slices.ContainsFunc(all, func(t schedule.Transaction) bool {
+		return t.Session != st.Session && t.Begin < st.Sent && st.Sent < t.End && t.End < moment && (len(st.For) == 0 || slices.Contains(st.For, t.Session))
+	})
 }
 
 // sentBetween reports whether any statement was sent between the ends of two.

@@ -168,6 +168,10 @@ func TestRules(t *testing.T) {
 		{"two waiters, one by one", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2> UPDATE t SET a = 6 WHERE k = 1\nT3> UPDATE t SET a = 7 WHERE k = 1\nT1: COMMIT\nT2<\nT1: SELECT * FROM t\nT3<", "1|6, 2|2", "violation"},
 		{"two waiters, neither is last", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2> UPDATE t SET a = 6 WHERE k = 1\nT3> UPDATE t SET a = 7 WHERE k = 1\nT1: COMMIT\nT2<\nT3<", "1|5, 2|2", "violation"},
 
+		{"a waiter that was let go before, and answered later", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2> UPDATE t SET a = 6 WHERE k = 1\nT1: COMMIT\nT3: UPDATE t SET a = 7 WHERE k = 1\nT2<", "1|7, 2|2", "permitted two waiters resumed at once"},
+		{"a waiter that was not let go", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2> UPDATE t SET a = 6 WHERE k = 1\nT3: UPDATE t SET a = 7 WHERE k = 2\nT1: COMMIT\nT2<", "1|5, 2|7", "violation"},
+		{"a waiter that was let go, and neither is last", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2> UPDATE t SET a = 6 WHERE k = 1\nT1: COMMIT\nT3: UPDATE t SET a = 7 WHERE k = 1\nT2<", "1|5, 2|2", "violation"},
+
 		{"counter", "mysql", ser, "CREATE TABLE t (id INT AUTO_INCREMENT, a INT)", "T1: BEGIN\nT2: BEGIN\nT2: INSERT INTO t VALUES (NULL, 1)\nT1: INSERT INTO t VALUES (NULL, 2)\nT1: COMMIT\nT2: COMMIT", "1|1, 2|2", "permitted AUTO_INCREMENT"},
 		{"counter after a rollback", "mysql", ser, "CREATE TABLE t (id INT AUTO_INCREMENT, a INT)", "T1: BEGIN\nT1: INSERT INTO t VALUES (NULL, 1)\nT1: ROLLBACK\nT1: INSERT INTO t VALUES (NULL, 2)", "2|2", "permitted AUTO_INCREMENT"},
 		{"counter, and a wrong value", "mysql", ser, "CREATE TABLE t (id INT AUTO_INCREMENT, a INT)", "T1: BEGIN\nT2: BEGIN\nT2: INSERT INTO t VALUES (NULL, 1)\nT1: INSERT INTO t VALUES (NULL, 2)\nT1: COMMIT\nT2: COMMIT", "1|1, 2|1", "violation"},

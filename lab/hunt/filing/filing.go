@@ -202,8 +202,12 @@ func (c *Case) parts(session int) (out []act) {
 		}
 		out = append(out, a)
 	}
-	if n := len(out); n > 0 && len(d.Wrong()) == 0 && slices.Contains([]oracle.Class{oracle.TLP, oracle.NoREC}, c.Finding.Class) {
-		out[n-1].note += "; these answers contradict each other: expected: " + report.SideText(d.Expected) + "; observed: " + report.SideText(d.Observed)
+	last := len(out) - 1
+	for last >= 0 && out[last].note == "" { // ROLLBACK
+		last--
+	}
+	if last >= 0 && len(d.Wrong()) == 0 && slices.Contains([]oracle.Class{oracle.TLP, oracle.NoREC, oracle.DQE}, c.Finding.Class) {
+		out[last].note += "; these answers contradict each other: " + report.SideText(d.Expected) + " by one, " + report.SideText(d.Observed) + " by another"
 	}
 	return out
 }

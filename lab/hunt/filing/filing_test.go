@@ -113,7 +113,7 @@ func TestFinals(t *testing.T) {
 // TestContradiction: where nobody knows which answer is wrong, the script says that they contradict each other; near miss: one is known to be wrong.
 func TestContradiction(t *testing.T) {
 	for wrong, want := range map[bool]string{
-		false: "TABLE b;\n-- no rows; these answers contradict each other: expected: x; observed: no rows\n", true: "TABLE b;\n-- observed, which is wrong: no rows; expected: x\n",
+		false: "TABLE b;\n-- no rows; these answers contradict each other: x by one, no rows by another\n", true: "TABLE b;\n-- observed, which is wrong: no rows; expected: x\n",
 	} {
 		k := waited(t, "mariadb")
 		k.Finding.Class = oracle.TLP
@@ -123,6 +123,23 @@ func TestContradiction(t *testing.T) {
 		if script := k.Script(); !strings.HasSuffix(script, want) {
 			t.Errorf("%v: no %q at the end of\n%s", wrong, want, script)
 		}
+	}
+}
+
+// TestContradictionOfWrites: what DQE undoes stands behind the answers that contradict each other, and says nothing.
+func TestContradictionOfWrites(t *testing.T) {
+	k := waited(t, "mariadb")
+	k.Finding.Class, k.Finding.Tables = oracle.DQE, []string{"t"}
+	d := k.Finding.Difference
+	d.SQL, d.Expected, d.Observed = "DELETE FROM t", oracle.Side{Text: "1"}, oracle.Side{Text: "no rows"}
+	d.Parts = []oracle.Part{{SQL: "SELECT wc_dqe_id FROM t", Answer: d.Expected}, {SQL: "DELETE FROM t", Answer: d.Observed}}
+	const want = "SELECT wc_dqe_id FROM t;\n-- rows that are gone: no rows; these answers contradict each other: 1 by one, no rows by another\nROLLBACK;\n"
+	if script := k.Script(); !strings.HasSuffix(script, want) {
+		t.Errorf("no %q at the end of\n%s", want, script)
+	}
+	d.Parts[1].Wrong = true
+	if script := k.Script(); strings.Contains(script, "contradict") {
+		t.Errorf("one is known to be wrong:\n%s", script)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestOneChangeFamily(t *testing.T) {
 // relations are three tables that refer to one another.
 type relations struct{ family bool }
 
-func (r relations) query(rng *rand.Rand) string { return queryOf(rng, r.family) }
+func (r relations) query(rng *rand.Rand) (string, []any) { return queryOf(rng, r.family), nil }
 
 func (relations) change(rng *rand.Rand) string { return changeOf(rng) }
 
@@ -142,7 +142,7 @@ func (relations) fill(rng *rand.Rand) []string {
 
 // scheme makes queries of tables, what is in them, and changes of one row. The tables are there.
 type scheme interface {
-	query(rng *rand.Rand) string
+	query(rng *rand.Rand) (query string, args []any)
 	fill(rng *rand.Rand) []string
 	change(rng *rand.Rand) string
 }
@@ -153,7 +153,8 @@ func (s *stand) changes(level string, of scheme) {
 	t, counts := s.t, map[string]int{}
 	for seed := range uint64(*changeRuns) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		query := of.query(rng)
+		query, args := of.query(rng)
+		s.asked = func(int) (string, []any) { return query, args }
 		rows := of.fill(rng)
 		fill := func() {
 			for i, q := range append([]string{"DELETE FROM mark", "INSERT INTO mark (id, n) VALUES (1, 0)"}, rows...) {
@@ -165,7 +166,7 @@ func (s *stand) changes(level string, of scheme) {
 		for range 4 {
 			change := of.change(rng)
 			fill()
-			if _, err := ask(s.direct, query); err != nil {
+			if _, err := ask(s.direct, query, args...); err != nil {
 				counts["query refused"]++
 				break
 			}
@@ -174,21 +175,23 @@ func (s *stand) changes(level string, of scheme) {
 				continue
 			}
 			fill()
-			found, r := s.play(level, "1 "+query, "2 SELECT n FROM mark WHERE id = 1", "2 "+change, "2 COMMIT", "1 UPDATE mark SET n = 1 WHERE id = 1", "1 COMMIT")
+			found, r := s.play(level, "1 ?", "2 SELECT n FROM mark WHERE id = 1", "2 "+change, "2 COMMIT", "1 UPDATE mark SET n = 1 WHERE id = 1", "1 COMMIT")
+			if _, err := ask(s.direct, "ROLLBACK"); err != nil {
+				t.Fatal(err)
+			}
 			answers := func(query string) string {
-				answer, err := ask(s.direct, query)
+				answer, err := ask(s.direct, query, args...)
 				if err != nil {
 					t.Fatal(query, err)
 				}
 				return answer
 			}
-			answers("ROLLBACK")
 			after, nowHolds := answers(query), answers(counted(query))
 			fill()
 			before, heldFor := answers(query), answers(counted(query))
 			// A row that makes EXISTS true may change and still do so.
 			shows := counted(query) == query || strings.HasPrefix(change, "UPDATE") && nowHolds == heldFor
-			counts[s.judgeChange(shows, fmt.Sprintf("seed %d: %v %s; %s: %s, then %s", seed, rows, query, change, before, after), before != after, found, r)]++
+			counts[s.judgeChange(shows, fmt.Sprintf("seed %d: %v %s %v; %s: %s, then %s", seed, rows, query, args, change, before, after), before != after, found, r)]++
 		}
 	}
 	t.Logf("%v", counts)

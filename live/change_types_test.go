@@ -3,17 +3,22 @@ package live_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"wirecheck/internal/testserver"
 )
 
 // types are one table for each type: its rows are numbered, and the values are unique.
 type types struct {
-	names  []string
-	family bool
-	table  *int // that of the query
+	names    []string
+	family   bool
+	prepared bool // values are parameters
+	table    *int // that of the query
 }
 
 // values are constants of all types: what is compared need not be alike.
@@ -24,22 +29,56 @@ func (t types) value(rng *rand.Rand) string {
 	if rng.IntN(3) == 0 {
 		return values[rng.IntN(len(values))]
 	}
-	name := t.names[*t.table]
-	own := map[string]string{"int": "0 1 2 -1 '1' '2'", "numeric": "0 1 2.5 2.50 '2.5' -1", "decimal": "0 1 2.5 2.50 '2.5' -1", "double": "0 1 2.5 1e0", "text": "'a' 'A' 'b' 'ab' '' '1' '0'", "char": "'a' 'A' 'b' 'ab' '' '1' '0'",
-		"binary": "'a' 'A' 'b' '' x'61' 0x4100", "date": "'2020-01-01' '2020-01-02' DATE'2020-01-01' '2020-1-1'", "datetime": "'2020-01-01' '2020-01-02' DATE'2020-01-01'", "timestamp": "'2020-01-01' '2020-01-02' DATE'2020-01-01'", "time": "'12:00:00' '12:00' '13:00:00'",
-		"year": "2020 2021 '2020'", "bool": "TRUE FALSE", "bit": "0 1 2", "enum": "'a' 'b' 1 2", "set": "'a' 'b' 'a,b'"}
-	for key, list := range own {
-		if strings.Contains(name, key) && (key != "date" || !strings.Contains(name, "datetime")) && (key != "time" || strings.HasPrefix(name, "time(") || name == "time") {
-			v := strings.Fields(list)
+	for _, own := range [][2]string{{"timestamp", "'2020-01-01' '2020-01-02' DATE'2020-01-01'"}, {"datetime", "'2020-01-01' '2020-01-02' DATE'2020-01-01'"}, {"date", "'2020-01-01' '2020-01-02' DATE'2020-01-01' '2020-1-1'"}, {"time", "'12:00:00' '12:00' '13:00:00'"},
+		{"numeric", "0 1 2.5 2.50 '2.5' -1"}, {"decimal", "0 1 2.5 2.50 '2.5' -1"}, {"double", "0 1 2.5 1e0"}, {"text", "'a' 'A' 'b' 'ab' '' '1' '0'"}, {"char", "'a' 'A' 'b' 'ab' '' '1' '0'"}, {"binary", "'a' 'A' 'b' '' x'61' 0x4100"}, {"year", "2020 2021 '2020'"},
+		{"bool", "TRUE FALSE"}, {"bit", "0 1 2"}, {"enum", "'a' 'b' 1 2"}, {"set", "'a' 'b' 'a,b'"}, {"int", "0 1 2 -1 '1' '2'"}} {
+		if strings.Contains(t.names[*t.table], own[0]) {
+			v := strings.Fields(own[1])
 			return v[rng.IntN(len(v))]
 		}
 	}
 	return values[rng.IntN(len(values))]
 }
 
-func (t types) query(rng *rand.Rand) string {
+// parameter gives a constant as drivers take it.
+func parameter(constant string) any {
+	if text, ok := strings.CutPrefix(constant, "DATE"); ok {
+		d, _ := time.Parse("'2006-01-02'", strings.TrimSpace(text))
+		return d
+	}
+	if n, err := strconv.ParseInt(constant, 10, 64); err == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(constant, 64); err == nil {
+		return f
+	}
+	switch constant {
+	case "NULL":
+		return nil
+	case "TRUE", "FALSE":
+		return constant == "TRUE"
+	case "x'61'":
+		return []byte("a")
+	}
+	return strings.Trim(constant, "'")
+}
+
+func (t types) query(rng *rand.Rand) (query string, args []any) {
 	*t.table = rng.IntN(len(t.names))
-	v := func() string { return t.value(rng) }
+	if t.prepared && !t.family && rng.IntN(2) == 0 {
+		args = append(args, pgx.QueryExecModeExec) // the parameters have no types
+	}
+	modes := len(args)
+	v := func() string {
+		value := t.value(rng)
+		if !t.prepared || rng.IntN(4) == 0 {
+			return value
+		}
+		if args = append(args, parameter(value)); t.family {
+			return "?"
+		}
+		return fmt.Sprintf("$%d", len(args)-modes)
+	}
 	condition := func() string {
 		switch rng.IntN(12) {
 		case 0, 1, 2:
@@ -78,8 +117,12 @@ func (t types) query(rng *rand.Rand) string {
 		where += fmt.Sprintf(" AND x.id %s %d", pick(rng, "=", ">", "<"), 1+rng.IntN(3))
 	}
 	from := fmt.Sprintf("t%d x", *t.table)
-	return fmt.Sprintf(pick(rng, "SELECT x.id, x.c FROM %s WHERE %s", "SELECT x.* FROM %s WHERE %s ORDER BY x.id", "SELECT count(*) FROM %s WHERE %s", "SELECT EXISTS (SELECT * FROM %s WHERE %s) AS e", "SELECT 1 AS one FROM %s WHERE %s LIMIT 1", "SELECT x.id FROM %s WHERE %s ORDER BY x.id LIMIT 1",
+	query = fmt.Sprintf(pick(rng, "SELECT x.id, x.c FROM %s WHERE %s", "SELECT x.* FROM %s WHERE %s ORDER BY x.id", "SELECT count(*) FROM %s WHERE %s", "SELECT EXISTS (SELECT * FROM %s WHERE %s) AS e", "SELECT 1 AS one FROM %s WHERE %s LIMIT 1", "SELECT x.id FROM %s WHERE %s ORDER BY x.id LIMIT 1",
 		"SELECT x.id FROM %s WHERE %s ORDER BY x.c, x.id LIMIT 2", "SELECT x.id FROM %s WHERE %s ORDER BY x.c DESC, x.id LIMIT 1"), from, where)
+	if len(args) == modes {
+		args = nil
+	}
+	return query, args
 }
 
 func (t types) fill(rng *rand.Rand) []string {
@@ -119,7 +162,10 @@ func TestOneChangeTypes(t *testing.T) {
 	for _, name := range strings.Split("int|bigint|numeric(10,2)|numeric|text|text COLLATE \"C\"|varchar(5)|char(4)|date|timestamp|timestamptz|time|boolean|uuid|float8|varchar(40)", "|") {
 		of.names = append(of.names, name, name)
 	}
-	newStand(t, 2, of.tables()...).changes("READ COMMITTED", of)
+	s := newStand(t, 2, of.tables()...)
+	s.changes("READ COMMITTED", of)
+	of.prepared = true
+	s.changes("READ COMMITTED", of)
 }
 
 // TestOneChangeTypesFamily does the same on MariaDB, or another product of the family.
@@ -128,5 +174,8 @@ func TestOneChangeTypesFamily(t *testing.T) {
 	for _, name := range strings.Split("int|int unsigned|bigint|decimal(10,2)|double|varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci|varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin|varchar(40) CHARACTER SET latin1|char(4)|varchar(10)|date|datetime|datetime(3)|timestamp NULL|time|year|enum('a','b','1')|set('a','b')|varbinary(10)|binary(4)|bit(4)|tinyint(1)", "|") {
 		of.names = append(of.names, name, name)
 	}
-	openStand(t, testserver.Family(t).Database(t), true, 2, of.tables()...).changes("READ COMMITTED", of)
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, of.tables()...)
+	s.changes("READ COMMITTED", of)
+	of.prepared = true
+	s.changes("READ COMMITTED", of)
 }

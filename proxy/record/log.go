@@ -23,7 +23,7 @@ func (t *Tracker) PendingLog() bool {
 // Logged gives the fetched log: what each stamped statement of this session overwrote, by stamp. truncated says that
 // the log was full, so that some is missing. A log that tells nothing of a statement that changed rows has lost it.
 func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
-	add := func(ev *history.Event, changed bool) {
+	add := func(ev *history.Event, changed bool, pinned []history.PredicateRead) {
 		list := entries[t.rec.Stamp(ev.Txn, ev.N)]
 		if ev.Accesses == nil {
 			ev.Accesses = list
@@ -38,21 +38,27 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 				ev.Coverage, ev.Why = history.CoverageApproximate, "it changed rows of which the session's log tells nothing"
 			}
 		}
+		for _, p := range pinned {
+			found := slices.ContainsFunc(ev.Accesses, func(a history.Access) bool { return a.Row.Table == p.Table })
+			if ev.Coverage == history.CoverageExact && !found {
+				ev.Reads, ev.Predicate = append(ev.Reads, p), true
+			}
+		}
 		for i := range ev.Reads {
-			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact && !ev.Reads[i].Met
+			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact && !ev.Reads[i].Met && !ev.Reads[i].Some
 		}
 	}
 	for _, l := range t.pending {
 		ev := *l.ev
 		ev.Accesses, ev.Reads = nil, slices.Clone(ev.Reads) // who has the first form may still read its list
-		add(&ev, l.changed)
+		add(&ev, l.changed, l.pinned)
 		t.record(&ev)
 	}
 	t.pending = nil
 	if x := t.txn; x != nil && x.logged {
 		for _, h := range x.held {
 			if h.logs {
-				add(h.ev, h.changed)
+				add(h.ev, h.changed, h.pinned)
 			}
 		}
 		t.flush(x, false)

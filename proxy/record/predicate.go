@@ -125,7 +125,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 				found++
 			}
 		}
-		if a.Pinned && !a.Met && (found > 0 || logs) {
+		later := a.Pinned && !a.Met && logs
+		if a.Pinned && !a.Met && found > 0 {
 			continue
 		}
 		a = settled(a)
@@ -160,13 +161,17 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 			read.Whole = read.Whole && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
-			ev.Reads = append(ev.Reads, read)
+			if later {
+				r.pinned = append(r.pinned, read)
+			} else {
+				ev.Reads = append(ev.Reads, read)
+			}
 		}
 		if ok && (a.Lacked || a.Bars) {
 			read.Where, read.Some, read.Whole = some.String(), true, false
 			ev.Reads = append(ev.Reads, read)
 		}
-		ev.Predicate = true
+		ev.Predicate = ev.Predicate || !later
 		if a.Pinned && t.want != nil {
 			t.want(a)
 		}

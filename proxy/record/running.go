@@ -35,6 +35,8 @@ type Running struct {
 	blank    bool                // the answer has no row, see rewrite.Plan.Blank
 	row      bool                // see Existed: the answer has one,
 	none     bool                // and its first value is 0 or false
+	// pinned are the predicate reads whose conditions fix a whole key. They matter if the log tells no such row.
+	pinned []history.PredicateRead
 }
 
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before

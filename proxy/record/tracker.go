@@ -78,6 +78,7 @@ type held struct {
 	ev      *history.Event
 	logs    bool
 	changed bool
+	pinned  []history.PredicateRead // see Running.pinned
 }
 
 type savepoint struct {
@@ -90,7 +91,8 @@ type late struct {
 	n   int
 	ev  *history.Event
 
-	changed bool // it changed rows that were there before
+	changed bool                    // it changed rows that were there before
+	pinned  []history.PredicateRead // see Running.pinned
 }
 
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
@@ -331,7 +333,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 	}
 	if logs && x.implicit {
-		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: overwrites(p, res)})
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: overwrites(p, res), pinned: r.pinned})
 	}
 	if logs && !x.implicit {
 		x.logged = true
@@ -341,7 +343,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			t.spare.give(ev.Accesses)
 			ev.Accesses = nil
 		}
-		x.held = append(x.held, held{ev, logs, overwrites(p, res)})
+		x.held = append(x.held, held{ev, logs, overwrites(p, res), r.pinned})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}

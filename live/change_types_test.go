@@ -117,7 +117,7 @@ func (t types) query(rng *rand.Rand) (query string, args []any) {
 		where += fmt.Sprintf(" AND x.id %s %d", pick(rng, "=", ">", "<"), 1+rng.IntN(3))
 	}
 	from := fmt.Sprintf("t%d x", *t.table)
-	query = fmt.Sprintf(pick(rng, "SELECT x.id, x.c FROM %s WHERE %s", "SELECT x.* FROM %s WHERE %s ORDER BY x.id", "SELECT count(*) FROM %s WHERE %s", "SELECT EXISTS (SELECT * FROM %s WHERE %s) AS e", "SELECT 1 AS one FROM %s WHERE %s LIMIT 1", "SELECT x.id FROM %s WHERE %s ORDER BY x.id LIMIT 1",
+	query = fmt.Sprintf(pick(rng, "UPDATE %s SET n = n + 1 WHERE %s", "SELECT x.id, x.c FROM %s WHERE %s", "SELECT x.* FROM %s WHERE %s ORDER BY x.id", "SELECT count(*) FROM %s WHERE %s", "SELECT EXISTS (SELECT * FROM %s WHERE %s) AS e", "SELECT 1 AS one FROM %s WHERE %s LIMIT 1", "SELECT x.id FROM %s WHERE %s ORDER BY x.id LIMIT 1",
 		"SELECT x.id FROM %s WHERE %s ORDER BY x.c, x.id LIMIT 2", "SELECT x.id FROM %s WHERE %s ORDER BY x.c DESC, x.id LIMIT 1"), from, where)
 	if len(args) == modes {
 		args = nil
@@ -151,7 +151,7 @@ func (t types) tables() []string {
 		if i%2 == 0 {
 			unique = " UNIQUE"
 		}
-		list = append(list, fmt.Sprintf("CREATE TABLE t%d (id INT PRIMARY KEY, c %s%s)", i, name, unique))
+		list = append(list, fmt.Sprintf("CREATE TABLE t%d (id INT PRIMARY KEY, c %s%s, n INT DEFAULT 0)", i, name, unique))
 	}
 	return list
 }

@@ -239,23 +239,10 @@ func (w *BinaryWriter) event(e *Event, outcome, coverage int) {
 
 func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	mask := uint64(0)
-	if r.Whole {
-		mask |= readWhole
-	}
-	if r.Current {
-		mask |= readCurrent
-	}
-	if r.Met {
-		mask |= readMet
-	}
-	if r.Within {
-		mask |= readWithin
-	}
-	if r.Snapshot != "" {
-		mask |= readSnapshot
-	}
-	if r.Some {
-		mask |= readSome
+	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some} { // the order of readWhole and so on
+		if set {
+			mask |= 1 << i
+		}
 	}
 	b = w.words.append(binary.AppendUvarint(b, mask), r.Table)
 	b = appendBytes(b, r.Where)

@@ -149,15 +149,10 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		case hides && (a.Beyond.Op == "" || a.Beyond.Op == "unsure"):
 			ev.Unread = "LIMIT may have hidden rows"
 		default:
-			switch {
-			case (a.Exists && !none || p.Any && hides) && !named(ev, a.Table):
-				a.Where, read.Some = some, true
-			case a.Exists && !none: // others change nothing
-				a.Where = condition.Never
-			case hides && skips:
-				a.Where = condition.And(a.Where, condition.Condition{Op: "or", Args: []condition.Condition{a.Beyond, a.Alike.WithLists(r.lists)}})
-			case hides: // the rows of the answer are others, besides
-				a.Where = condition.And(a.Where, a.Beyond)
+			if read.Some = (a.Exists && !none || p.Any && hides) && !named(ev, a.Table); read.Some {
+				a.Where = some
+			} else {
+				a.Where = r.others(a, a.Exists && !none, hides, skips)
 			}
 			read.Whole = read.Whole && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
@@ -176,6 +171,19 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			t.want(a)
 		}
 	}
+}
+
+// others gives the condition for the rows that would change the answer. is says that EXISTS was true; hides and skips, that LIMIT and OFFSET may hide rows.
+func (r *Running) others(a *rewrite.Ask, is, hides, skips bool) condition.Condition {
+	switch {
+	case is:
+		return condition.Never
+	case hides && skips:
+		return condition.And(a.Where, condition.Condition{Op: "or", Args: []condition.Condition{a.Beyond, a.Alike.WithLists(r.lists)}})
+	case hides: // the rows of the answer are others, besides
+		return condition.And(a.Where, a.Beyond)
+	}
+	return a.Where
 }
 
 // named reports whether the accesses of a statement name a row of a table that it read for certain.

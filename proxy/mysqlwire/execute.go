@@ -159,6 +159,7 @@ func (s *preparedStatements) handle(f frame) error {
 		return s.relayLongData(p, f, head)
 	}
 	p.longData = false
+	o.warnings.parsed = 0 // its answer counts none, nor does a COM_PING behind it (mysqld_stmt_reset; 9.7.4)
 	binary.LittleEndian.PutUint32(head[1:], p.used.id)
 	return o.single()
 }

@@ -39,6 +39,7 @@ type prepared struct {
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
 	bound    []byte
+	spoiled  bool // there was long data for no parameter, so that the statement is unusable until it is reset
 	longData bool // some was sent since the last execution
 	cursor   bool // the last execution asked for one
 }
@@ -171,7 +172,9 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
-	if o.warnings.clear(fm.plan, &o.traits); o.traits.forgetsWarnings(fm.plan) && len(b) >= 12 {
+	if fm.plan.Verb == "call" { // the preparation of a CALL names no table
+		o.warnings.old = true
+	} else if o.warnings.clear(fm.plan, &o.traits); o.traits.forgetsWarnings(fm.plan) && len(b) >= 12 {
 		o.warnings.server = binary.LittleEndian.Uint16(b[10:])
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])

@@ -152,6 +152,9 @@ func bindActs(g *dice, n int) (acts []act) {
 			if g.mysql { // long data for no parameter spoils the statement there, too, but only as the server has it prepared
 				a.params[0] = g.IntN(max(1, params[a.slot]))
 			}
+			if !g.mysql && types[a.slot] != nil { // MariaDB 10.11.19 crashes if the parameter had another type before
+				continue
+			}
 			if long[a.slot] == nil {
 				long[a.slot] = map[int]bool{}
 			}

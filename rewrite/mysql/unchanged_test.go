@@ -27,6 +27,8 @@ func TestPassesUnchanged(t *testing.T) {
 		{MySQL, true, lax, "DELETE FROM many WHERE m = 3", exact},
 		{MariaDB, true, lax, "DELETE FROM many WHERE m = ?", exact},
 		{MariaDB, false, same, "SELECT * FROM (SELECT MAX(u), BIT_OR(m) FROM many) d", opaque},
+		{MariaDB, false, same, "SELECT DISTINCT COUNT(note), MAX(id) FROM many", opaque},
+		{MySQL, false, same, "SELECT DISTINCT COUNT(note), MAX(id) FROM many", exact},
 		{MariaDB, false, same, "SELECT * FROM (SELECT MAX(note), BIT_OR(m) FROM many) d", exact},
 		{MariaDB, false, same, "SELECT a.k, SUM(b.id), MIN(b.note) FROM many a LEFT JOIN many b ON a.u = b.m WHERE a.k BETWEEN 2 AND 1 GROUP BY 1 WITH ROLLUP", opaque},
 		{MariaDB, false, same, "SELECT a.c, SUM(b.id), MIN(b.note) FROM many a LEFT JOIN many b ON a.u = b.m WHERE a.k BETWEEN 2 AND 1 GROUP BY 1 WITH ROLLUP", exact},

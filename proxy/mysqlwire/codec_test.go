@@ -8,7 +8,6 @@ import (
 	"net"
 	"testing"
 	"time"
-	dialect "wirecheck/rewrite/mysql"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
@@ -189,7 +188,7 @@ func FuzzDecoders(f *testing.F) {
 			}
 		}
 		p := &prepared{params: 3, bound: []byte{3, 0, 3, 0, 3, 0}}
-		p.withTypes(bytes.Clone(b), true, dialect.MariaDB)
+		p.withTypes(bytes.Clone(b), true, true)
 	})
 }
 

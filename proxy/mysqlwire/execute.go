@@ -8,7 +8,6 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
 )
 
 // execute relays COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE.
@@ -56,7 +55,7 @@ func (s *preparedStatements) execute(f frame) error {
 		}
 		run.body = bytes.Clone(b)
 		if f.first != comBulkExecute {
-			run.body = p.withTypes(run.body, len(p.forms) > 1 || !fm.clients, o.greeting.flavor())
+			run.body = p.withTypes(run.body, len(p.forms) > 1 || !fm.clients, o.traits.KeepsTypes)
 		}
 		x.request = run
 		if !fm.clients && !p.longData {
@@ -116,7 +115,7 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 // withTypes remembers the parameters' types that an execution brings. If it brings none although the server's
 // statement may be another one than last time, they are put in (MySQL manual, "COM_STMT_EXECUTE": null bitmap, a byte
 // that says whether types follow, types, values).
-func (p *prepared) withTypes(b []byte, mayDiffer bool, flavor dialect.Flavor) []byte {
+func (p *prepared) withTypes(b []byte, mayDiffer, keeps bool) []byte {
 	const fixed = 1 + 4 + 1 + 4
 	at := fixed + (p.params+7)/8
 	if p.params == 0 || len(b) <= at {
@@ -124,7 +123,7 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool, flavor dialect.Flavor) []
 	}
 	if b[at] != 0 { // as the servers read it
 		if len(b) >= at+1+2*p.params {
-			p.bind(b[at+1:at+1+2*p.params], flavor)
+			p.bind(b[at+1:at+1+2*p.params], keeps)
 		}
 		return b
 	}
@@ -136,11 +135,10 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool, flavor dialect.Flavor) []
 	return append(out, b[at+1:]...)
 }
 
-// bind remembers the types of an execution. MariaDB refuses one with a type that it does not know (1210); this parameter and those behind it then keep the types
-// that they had. A statement that is spoiled is refused before its types are read (10.11.19).
-func (p *prepared) bind(types []byte, flavor dialect.Flavor) {
+// bind remembers the types of an execution, but those that the server does not take (product.Traits.KeepsTypes).
+func (p *prepared) bind(types []byte, keeps bool) {
 	n := len(types)
-	if flavor == dialect.MariaDB {
+	if keeps {
 		for n = 0; n < len(types) && !p.spoiled && (types[n] <= mysql.MYSQL_TYPE_BIT || types[n] >= mysql.MYSQL_TYPE_NEWDECIMAL); n += 2 {
 		}
 	}

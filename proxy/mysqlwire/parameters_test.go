@@ -227,3 +227,39 @@ func TestParametersAlike(t *testing.T) {
 	}
 	t.Log(fmt.Sprint(played, " sessions, ", noise, " of them not the same directly or only once"))
 }
+
+// TestTypesOfBefore executes without types behind an execution that the server refused: it may have kept those of before. The statement deletes, so that wirecheck
+// executes another one of the server's.
+func TestTypesOfBefore(t *testing.T) {
+	if testserver.IsMySQL() || testserver.IsTiDB() {
+		t.Skip("the types that are kept are MariaDB's")
+	}
+	prepare := act{cmd: mysql.COM_STMT_PREPARE, text: "DELETE FROM p WHERE i = ?"}
+	execute := func(body string) act { return act{cmd: mysql.COM_STMT_EXECUTE, text: body} }
+	q := func(sql string) act { return act{cmd: mysql.COM_QUERY, text: sql} }
+	number, text, unknown, again := execute("\x00\x01\x03\x00\x05\x00\x00\x00"), execute("\x00\x01\xfd\x00\x011"), execute("\x00\x01\xf5\x00\x011"), execute("\x00\x00\x01\x00\x00\x00")
+	long := func(param int) act {
+		return act{cmd: mysql.COM_STMT_SEND_LONG_DATA, text: "1", params: []any{param}}
+	}
+	ways, at := allWays(t)
+	for name, acts := range map[string][]act{
+		"a type that is not known":        {prepare, number, unknown, again},
+		"the first type is not known":     {prepare, unknown, again, number, again},
+		"a type that is known":            {prepare, number, text, execute("\x00\x00\x011")},
+		"long data of no parameter":       {prepare, number, long(1), text, {cmd: mysql.COM_STMT_RESET}, again},
+		"long data of the parameter":      {prepare, long(0), execute("\x00\x01\xfc\x00"), execute("\x00\x00\x011"), {cmd: mysql.COM_STMT_RESET}, execute("\x00\x00\x011")},
+		"a cursor of a locking statement": {{cmd: mysql.COM_STMT_PREPARE, text: "SELECT d FROM p WHERE id > ? FOR UPDATE"}, {cmd: mysql.COM_STMT_EXECUTE, text: "\x00\x01\x03\x00\x00\x00\x00\x00", flags: 1}, {cmd: mysql.COM_STMT_FETCH, params: []any{1}}, {cmd: mysql.COM_STMT_FETCH, params: []any{9}}, {cmd: mysql.COM_STMT_FETCH}},
+	} {
+		var session []act
+		for _, sql := range bindSetup {
+			session = append(session, q(sql))
+		}
+		session = append(append(session, acts...), q("SELECT id FROM p ORDER BY id"))
+		want := at(0, baseCaps, session)
+		for way := 1; way < len(ways); way++ {
+			if got := at(way, baseCaps, session); !slices.Equal(want, got) {
+				t.Errorf("%s, %s:\n%s", name, ways[way].name, story(session, want, got, true))
+			}
+		}
+	}
+}

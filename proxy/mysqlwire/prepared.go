@@ -172,9 +172,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
-	if fm.plan.Verb == "call" { // the preparation of a CALL names no table
-		o.warnings.old = true
-	} else if o.warnings.clear(fm.plan, &o.traits); o.traits.forgetsWarnings(fm.plan) && len(b) >= 12 {
+	if o.warnings.clear(fm.plan, &o.traits); o.traits.forgetsWarnings(fm.plan) && len(b) >= 12 {
 		o.warnings.server = binary.LittleEndian.Uint16(b[10:])
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])

@@ -65,5 +65,6 @@ func mariadbTraits() Traits {
 	t.DeletionsPass = true // MDEV-40092
 	t.DefaultsAdded = true // MariaDB manual, "Instant ADD COLUMN"
 	t.CatalogApart = true  // measured with 10.11.19
+	t.KeepsTypes = true    // measured with 10.11.19
 	return t
 }

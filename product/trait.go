@@ -69,6 +69,9 @@ type Traits struct {
 	TellsNewColumns bool
 	// RefusesShort says that a command of the protocol that is too short is answered by an error, even one that has no answer otherwise.
 	RefusesShort bool
+	// KeepsTypes says that a prepared statement keeps the types of its parameters where an execution is refused: from the first type that the server does not know
+	// on, and all of them while the statement is unusable, since long data came for no parameter.
+	KeepsTypes bool
 	// CatalogApart says that reading information_schema neither opens a transaction nor takes the snapshot of the one that is open, and leaves no
 	// lock in it.
 	CatalogApart bool

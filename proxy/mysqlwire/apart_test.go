@@ -138,6 +138,8 @@ func TestPingCountsWarnings(t *testing.T) {
 		"of another statement":         {update, q("SELECT x FROM t"), ping},
 		"of the next session":          {update, {cmd: 0x1f}, ping},
 		"of a statement that prepares": {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t"}, ping},
+		"none behind a reset":          {{cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t"}, update, {cmd: mysql.COM_STMT_RESET}, ping, update, ping, {cmd: mysql.COM_STMT_RESET}, q("SHOW WARNINGS")},
+		"of a reset that cannot":       {update, {cmd: mysql.COM_STMT_RESET, slot: slots}, ping},
 		"of one that cannot":           {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELEC x FROM t"}, ping},
 	} {
 		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)

@@ -188,7 +188,7 @@ func FuzzDecoders(f *testing.F) {
 			}
 		}
 		p := &prepared{params: 3, bound: []byte{3, 0, 3, 0, 3, 0}}
-		p.withTypes(bytes.Clone(b), true)
+		p.withTypes(bytes.Clone(b), true, true)
 	})
 }
 

@@ -55,7 +55,7 @@ func (s *preparedStatements) execute(f frame) error {
 		}
 		run.body = bytes.Clone(b)
 		if f.first != comBulkExecute {
-			run.body = p.withTypes(run.body, len(p.forms) > 1 || !fm.clients)
+			run.body = p.withTypes(run.body, len(p.forms) > 1 || !fm.clients, o.traits.KeepsTypes)
 		}
 		x.request = run
 		if !fm.clients && !p.longData {
@@ -65,7 +65,7 @@ func (s *preparedStatements) execute(f frame) error {
 	p.longData, p.cursor = false, cursor
 	err = x.run()
 	fm.ran = fm.ran || !x.answer.failed
-	p.longData = x.answer.failed && x.answer.err.Code == wrongArguments // the server's statement is unusable until it is reset (MariaDB 10.11.19)
+	p.longData = p.spoiled || x.answer.failed && x.answer.err.Code == wrongArguments // the server's statement is unusable until it is reset (MariaDB 10.11.19)
 	return err
 }
 
@@ -115,7 +115,7 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 // withTypes remembers the parameters' types that an execution brings. If it brings none although the server's
 // statement may be another one than last time, they are put in (MySQL manual, "COM_STMT_EXECUTE": null bitmap, a byte
 // that says whether types follow, types, values).
-func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
+func (p *prepared) withTypes(b []byte, mayDiffer, keeps bool) []byte {
 	const fixed = 1 + 4 + 1 + 4
 	at := fixed + (p.params+7)/8
 	if p.params == 0 || len(b) <= at {
@@ -123,7 +123,7 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
 	}
 	if b[at] != 0 { // as the servers read it
 		if len(b) >= at+1+2*p.params {
-			p.bound = append(p.bound[:0], b[at+1:at+1+2*p.params]...)
+			p.bind(b[at+1:at+1+2*p.params], keeps)
 		}
 		return b
 	}
@@ -135,13 +135,28 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
 	return append(out, b[at+1:]...)
 }
 
+// bind remembers the types of an execution, but those that the server does not take (product.Traits.KeepsTypes).
+func (p *prepared) bind(types []byte, keeps bool) {
+	n := len(types)
+	if keeps {
+		for n = 0; n < len(types) && !p.spoiled && (types[n] <= mysql.MYSQL_TYPE_BIT || types[n] >= mysql.MYSQL_TYPE_NEWDECIMAL); n += 2 {
+		}
+	}
+	switch {
+	case n == len(types):
+		p.bound = append(p.bound[:0], types...)
+	case len(p.bound) == len(types):
+		copy(p.bound[:n], types)
+	}
+}
+
 // handle relays a command that names a prepared statement and is not answered, or (COM_STMT_RESET) by OK.
 func (s *preparedStatements) handle(f frame) error {
 	o := s.o
 	if short := map[byte]int{mysql.COM_STMT_SEND_LONG_DATA: 7, mysql.COM_STMT_CLOSE: 5}; f.n < short[f.first] && o.traits.RefusesShort {
 		return o.single()
 	}
-	head, err := o.client.prefix(f, 5)
+	head, err := o.client.prefix(f, 7)
 	if err != nil {
 		return err
 	}
@@ -158,7 +173,8 @@ func (s *preparedStatements) handle(f frame) error {
 	case mysql.COM_STMT_SEND_LONG_DATA:
 		return s.relayLongData(p, f, head)
 	}
-	p.longData = false
+	p.longData, p.spoiled = false, false
+	o.warnings.parsed = 0 // its answer counts none, nor does a COM_PING behind it (mysqld_stmt_reset; 9.7.4)
 	binary.LittleEndian.PutUint32(head[1:], p.used.id)
 	return o.single()
 }
@@ -179,6 +195,9 @@ func (s *preparedStatements) close(p *prepared, head []byte) error {
 // decides which form it executes.
 func (s *preparedStatements) relayLongData(p *prepared, f frame, head []byte) (err error) {
 	o := s.o
+	if len(head) >= 7 && int(binary.LittleEndian.Uint16(head[5:])) >= p.params {
+		p.spoiled = true
+	}
 	if !p.longData {
 		if _, _, err := s.choose(p, true); err != nil {
 			return err

@@ -32,7 +32,7 @@ var (
 // act is one command of a random session.
 type act struct {
 	cmd    byte
-	text   string // of COM_QUERY and COM_STMT_PREPARE; the argument of others
+	text   string // of COM_QUERY and COM_STMT_PREPARE; the argument of others, or what is behind the parameters
 	slot   int    // the prepared statement
 	params []any
 	flags  byte
@@ -41,6 +41,14 @@ type act struct {
 
 func (a act) String() string {
 	return fmt.Sprintf("command %d %q slot %d params %v flags %d cut %d", a.cmd, a.text, a.slot, a.params, a.flags, a.cut)
+}
+
+// number is the number of rows that are fetched, or of the parameter that has long data.
+func (a act) number(usual int) int {
+	if len(a.params) > 0 {
+		usual, _ = a.params[0].(int)
+	}
+	return usual
 }
 
 // slots is how many prepared statements a random session has.
@@ -178,14 +186,14 @@ func (p *player) do(a act) string {
 	c.cursor = false
 	switch a.cmd {
 	case mysql.COM_STMT_EXECUTE:
-		arg = executeArg(p.ids[a.slot], a.flags, a.params)
+		arg = append(executeArg(p.ids[a.slot], a.flags, a.params), a.text...)
 		c.cursor = a.flags != 0
 	case mysql.COM_STMT_FETCH:
-		arg = append(id, 2, 0, 0, 0)
+		arg = binary.LittleEndian.AppendUint32(id, uint32(a.number(2)))
 	case mysql.COM_STMT_RESET, mysql.COM_STMT_CLOSE:
 		arg = id
 	case mysql.COM_STMT_SEND_LONG_DATA:
-		arg = append(append(id, 0, 0), arg...)
+		arg = append(binary.LittleEndian.AppendUint16(id, uint16(a.number(0))), arg...)
 	}
 	arg = arg[:max(0, len(arg)-a.cut)]
 	c.about = a.String()

@@ -83,12 +83,17 @@ func (l *link) ownPacket() (frame, []byte, error) {
 	}
 }
 
-// ownRows executes one statement of ours now and returns its rows as text.
+// ownRows executes one statement of ours now and returns its rows as text. The server's list of warnings does not keep its error.
 func (l *link) ownRows(sql string) (rows [][]string, refused *history.ServerError, err error) {
 	if err := l.ownQuery(sql); err != nil {
 		return nil, nil, err
 	}
 	raw, refused, err := l.ownAnswer()
+	if err == nil && refused != nil {
+		if err = l.ownQuery(forgetsWarnings); err == nil {
+			_, _, err = l.ownAnswer()
+		}
+	}
 	if err != nil || refused != nil {
 		return nil, refused, err
 	}

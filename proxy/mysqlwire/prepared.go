@@ -39,6 +39,7 @@ type prepared struct {
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
 	bound    []byte
+	spoiled  bool // there was long data for no parameter, so that the statement is unusable until it is reset
 	longData bool // some was sent since the last execution
 	cursor   bool // the last execution asked for one
 }

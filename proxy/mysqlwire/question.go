@@ -39,7 +39,7 @@ func (s *preparedStatements) answerAgain(p *prepared, f frame) error {
 		return err
 	}
 	q := *p.question
-	if list := p.values(p.withTypes(b, true)); q.Param && len(list) == 1 {
+	if list := p.values(p.withTypes(b, true, s.o.traits.KeepsTypes)); q.Param && len(list) == 1 {
 		q.ID = list[0].Text
 	}
 	sql := answerTo(s.o, q)

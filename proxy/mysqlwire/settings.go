@@ -51,7 +51,7 @@ func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
 	s.flavor, s.snapshot, s.packet = f.Flavor, f.Snapshot, f.Packet
 	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut, s.env.UTC, s.env.Past = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut, f.Session.UTC, f.Session.Past || s.past
-	s.autocommit, s.level = f.Autocommit, f.Level
+	s.env.Lax, s.autocommit, s.level = f.Session.Lax, f.Autocommit, f.Level
 }
 
 // follow keeps the settings up to date after a statement that succeeded.

@@ -92,9 +92,11 @@ func (l *warningList) firstError(server *link, counts *rowCounts) error {
 	return server.forgetWarnings()
 }
 
-// forgetWarnings clears the server's list, as a query of a table does.
+// forgetsWarnings clears the server's list, as a query of a table does.
+const forgetsWarnings = "SELECT 1 FROM (SELECT 1) wc_d"
+
 func (l *link) forgetWarnings() error {
-	_, _, err := l.ownRows("SELECT 1 FROM (SELECT 1) wc_d")
+	_, _, err := l.ownRows(forgetsWarnings)
 	return err
 }
 

@@ -50,6 +50,7 @@ func (s *session) authenticate() (bool, error) {
 	var e *sideError
 	if errors.As(err, &e) && e.side == server {
 		if a.refused { // the server ends the connection after it refused the client
+			defer s.drain()
 			return false, s.toClient.flush()
 		}
 		s.fatal(s.lost(err))

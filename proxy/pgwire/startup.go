@@ -88,12 +88,8 @@ func (s *session) begin() (bool, error) {
 		case (code == codeSSL || code == codeGSS) && (asked >= 2 || s.clientTLS != nil):
 			s.fatal(&pgproto3.ErrorResponse{Code: "08P01", Message: "encryption was negotiated already"})
 			return false, errors.New("client asks for encryption again and again")
-		case code == codeSSL:
-			if done, err := s.negotiateTLS(raw); err != nil || done {
-				return false, err
-			}
-		case code == codeGSS:
-			if done, err := s.negotiateGSS(raw); err != nil || done {
+		case code == codeSSL || code == codeGSS:
+			if done, err := s.negotiate(code, raw); err != nil || done {
 				return false, err
 			}
 		case code>>16 != 3:
@@ -190,6 +186,17 @@ func (s *session) passTLS() bool {
 	return s.observer == nil && !s.Tapped() && !s.Config.ClientTLS.Configured() &&
 		(s.Config.UpstreamTLS.Mode == "" || s.Config.UpstreamTLS.Mode == proxy.Mirror) &&
 		(s.Config.UpstreamTLS.Verify == "" || s.Config.UpstreamTLS.Verify == proxy.VerifyNone)
+}
+
+// negotiate answers a request for encryption. It returns true if the session is over.
+func (s *session) negotiate(code uint32, raw []byte) (bool, error) {
+	if more := s.ahead(); more > 0 {
+		return true, s.together(raw, more)
+	}
+	if code == codeSSL {
+		return s.negotiateTLS(raw)
+	}
+	return s.negotiateGSS(raw)
 }
 
 // negotiateTLS answers an SSLRequest as the server answers it. It returns true if the session is over.

@@ -87,7 +87,7 @@ func (s *draft) finish(parsed string) {
 	switch {
 	case s.r.flavor == MySQL: // its statements are prepared apart from their execution, so the stamp cannot stand in them
 		if p.ParsedApart = assignments(s.edits); p.ParsedApart > 0 && s.readsView(again) {
-			s.opaque("a view in a write")
+			s.opaque("a view or a derived table, which the server would not merge")
 			return
 		}
 	case p.Stamp:
@@ -100,12 +100,15 @@ func (s *draft) finish(parsed string) {
 	}
 }
 
-// readsView reports whether a write names a view. MySQL refuses one of a table that the write changes (1443), but, with our columns or prepared, not in front of
+// readsView reports whether a statement names a view, or a query a derived table. MySQL merges neither into a statement that assigns variables (9.7.4): plans,
+// warnings and descriptions of columns are others then. It refuses a view of a table that a write changes (1443), but, with our columns or prepared, not in front of
 // other errors, and with IGNORE not at all. INSERT ... SELECT may read any.
 func (s *draft) readsView(n ast.StmtNode) bool {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
-		return false
+		if derives(n) {
+			return true
+		}
 	case *ast.InsertStmt:
 		if n.Select != nil {
 			return false
@@ -115,6 +118,22 @@ func (s *draft) readsView(n ast.StmtNode) bool {
 		rel, _ := s.resolve(t.Schema.O, t.Name.O)
 		return rel != nil && rel.Kind == "view"
 	})
+}
+
+// derives reports whether a derived table or a common table expression stands anywhere in a query.
+func derives(n ast.Node) (found bool) {
+	visit(n, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.TableSource:
+			switch n.Source.(type) {
+			case *ast.SelectStmt, *ast.SetOprStmt:
+				found = true
+			}
+		case *ast.WithClause:
+			found = true
+		}
+	})
+	return found
 }
 
 // agrees reports whether the text with the added parts is what was meant: parsed again, each stands in its place.

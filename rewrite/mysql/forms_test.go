@@ -172,7 +172,7 @@ var selects = []form{
 	{"SELECT DISTINCT note FROM account FOR UPDATE", exact, 4},
 	{"SELECT DISTINCT note, COUNT(*) FROM account GROUP BY note", exact, 4},
 	{"SELECT DISTINCT COUNT(note), MAX(note), MIN(UPPER(note)) FROM account", exact, 4},
-	{"SELECT DISTINCT COUNT(note), MAX(id) FROM account", exact, 4},
+	{"SELECT DISTINCT COUNT(note), MAX(note) FROM account", exact, 4},
 	{"SELECT DISTINCT v FROM kinds", exact, 2},
 	{"SELECT DISTINCT i, u, d, f, g, c, v, bin, vb, t, b, j, e, s, bt, dt, tm, ts, dtm, y, sg, vg FROM kinds", exact, 2},
 	{"SELECT DISTINCT v % 2 FROM parts WHERE v IN (1,2,3)", exact, 3},

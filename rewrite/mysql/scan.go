@@ -46,7 +46,7 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 		grouped = q.GroupBy != nil || s.aggregates(q) || !q.Distinct
 	}
 	list, text, ok := r.scan(q)
-	if !ok {
+	if !ok || s.r.flavor == MariaDB && seesNone(s, q, list) {
 		return false
 	}
 	if rows = min(rows, int(min(s.session.GroupConcat, 1<<24))/groupEntryNamed/len(list)); rows < 1 {
@@ -77,6 +77,31 @@ func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, groupe
 	p.Predicate = s.predicate(n.Where, around)
 	p.Hidden, p.Same, p.Coverage, p.Decode = 1, 1, history.CoverageExact, decodeScan(tables, rows)
 	return true
+}
+
+// seesNone reports whether MariaDB may find out from an index, before it reads a table, that a query has no rows, where it would not of a second scan, whose status
+// flag then says that no index was used (10.11.19). It finds out that a table is empty where it looks for MIN or MAX, and for columns of GROUP BY and DISTINCT it
+// looks at the conditions on all columns of their indexes, behind the first one, too.
+func seesNone(s *planner, q *ast.SelectStmt, list []source) bool {
+	grouped := q.GroupBy != nil || s.aggregates(q)
+	if q.GroupBy == nil && grouped && extreme(walk(q.Fields).extremes, list) {
+		return true
+	}
+	if q.Where == nil || grouped && q.GroupBy == nil {
+		return false
+	}
+	where, by := walk(q.Where).columns, walk(q.Fields).columns
+	if q.GroupBy != nil {
+		by = append(by, walk(q.GroupBy).columns...)
+	}
+	return slices.ContainsFunc(list, func(src source) bool {
+		names := func(columns []*ast.ColumnName, ix []string) bool {
+			return slices.ContainsFunc(columns, func(c *ast.ColumnName) bool { return src.mayOwn(c) && mysqlsyntax.ContainsName(ix, c.Name.O) })
+		}
+		return slices.ContainsFunc(append([][]string{src.rel.Key}, src.rel.Indexes...), func(ix []string) bool {
+			return len(ix) > 1 && names(where, ix[1:]) && (walk(q.Fields).wildcard || names(by, ix))
+		})
+	})
 }
 
 // TiDB evaluates the subquery before it plans the query, which keeps its plan; DISTINCT would compare its value, too, a prepared statement would have no cached

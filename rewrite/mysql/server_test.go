@@ -271,7 +271,7 @@ func TestSessionFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Packet: 16 << 20, Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true, UTC: true}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Packet: 16 << 20, Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true, UTC: true, Lax: true}}
 	if flavor() == MySQL {
 		want.Packet, want.Session.GroupConcat = 64<<20, 64<<20
 	}
@@ -286,9 +286,9 @@ func TestSessionFacts(t *testing.T) {
 	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f != want {
 		t.Errorf("sorted by the beginning: got %+v, want %+v, %v", f, want, err)
 	}
-	s.exec(t, "SET max_sort_length=DEFAULT, sql_mode='PAD_CHAR_TO_FULL_LENGTH'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
-		t.Errorf("with blanks: got %+v, %v", f, err)
+	s.exec(t, "SET max_sort_length=DEFAULT, sql_mode='STRICT_TRANS_TABLES,PAD_CHAR_TO_FULL_LENGTH'")
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 || f.Session.Lax {
+		t.Errorf("with blanks, strict: got %+v, %v", f, err)
 	}
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 	if flavor() == MySQL {

@@ -31,6 +31,7 @@ type Session struct {
 	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT, or texts are sorted by less than their beginning (max_sort_length)
 	UTC    bool   // the session's time zone is certainly UTC
 	Past   bool   // what plain reads see may be older than their statement and their transaction (TiDB)
+	Lax    bool   // a value that cannot be converted warns where it is an error otherwise: sql_mode is not strict
 }
 
 // WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).
@@ -131,6 +132,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		f.Level = "snapshot"
 	}
 	f.Session.Mode = modeOf(v["sql_mode"])
+	f.Session.Lax = !slices.ContainsFunc(strings.Split(v["sql_mode"], ","), func(m string) bool {
+		return slices.Contains([]string{"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "TRADITIONAL"}, strings.ToUpper(m))
+	})
 	if f.Flavor == MariaDB {
 		f.Session.Mode |= mysqlsyntax.MariaDB
 	}

@@ -228,7 +228,7 @@ func (v Coverage) predicates() (lines []string) {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Unsettled, "change"), "it is not certain what the statement saw"))
 	}
 	if v.Others > 0 {
-		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Others, "change"), "it is not known whether another row was left for EXISTS"))
+		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Others, "change"), "another row may make EXISTS true, or NOT EXISTS false, all the same"))
 	}
 	return lines
 }

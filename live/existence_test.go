@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"wirecheck/internal/testserver"
 )
 
@@ -205,5 +207,32 @@ func TestCountedKeyFamily(t *testing.T) {
 	s.asked = func(int) (string, []any) { return "SELECT count(*) FROM member WHERE number = ?", []any{7} }
 	if found, r := s.play("READ COMMITTED", "1 ?", "2 INSERT INTO member VALUES (8, 8)", "2 COMMIT", "1 COMMIT"); len(found) > 0 || r.Coverage.Opaque == 0 && r.Coverage.Predicates+r.Coverage.Unevaluated() > 0 {
 		t.Errorf("a key that is there: %v; %s", found, r.Coverage)
+	}
+}
+
+// TestRoundedKey: many numbers equal one that is rounded, so such a number fixes no unique key (PostgreSQL manual, 8.1.3).
+func TestRoundedKey(t *testing.T) {
+	s := newStand(t, 1, "CREATE TABLE coin (id INT PRIMARY KEY, number BIGINT UNIQUE)", "INSERT INTO coin VALUES (1, 9007199254740992)")
+	for _, tt := range []struct {
+		query string
+		types []uint32 // of the parameter
+		read  bool     // its condition is judged, or counted as one that is not
+	}{
+		{"SELECT id FROM coin WHERE number = 9007199254740992::float8", nil, true},
+		{"SELECT id FROM coin WHERE number = 9007199254740992", nil, false},
+		{"SELECT id FROM coin WHERE number = $1", []uint32{pgtype.Float8OID}, true},
+		{"SELECT id FROM coin WHERE number = $1", []uint32{pgtype.Int8OID}, false},
+	} {
+		var values [][]byte
+		if tt.types != nil {
+			values = [][]byte{[]byte("9007199254740992")}
+		}
+		s.proxy.Checker.Restart()
+		if r := s.sessions[0].pg.PgConn().ExecParams(t.Context(), tt.query, values, tt.types, nil, nil).Read(); r.Err != nil || len(r.Rows) != 1 {
+			t.Fatal(r.Err, r.Rows)
+		}
+		if c := s.proxy.Checker.Result().Coverage; c.Predicates+c.Unevaluated() > 0 != tt.read || c.Exact != 1 {
+			t.Errorf("%s of %v: %s", tt.query, tt.types, c)
+		}
 	}
 }

@@ -67,7 +67,8 @@ func boundPlan(c *clientHalf, p *prepared, b *bound) *rewrite.Plan {
 	q := &room.plan
 	q.Asks = room.asks[:0]
 	for _, a := range plan.Asks {
-		q.Asks = append(q.Asks, a.Bind(func(n int) (condition.Value, bool) {
+		rounds := false
+		asked := a.Bind(func(n int) (condition.Value, bool) {
 			if n < 1 || n > len(b.values) {
 				return nil, false
 			}
@@ -75,8 +76,12 @@ func boundPlan(c *clientHalf, p *prepared, b *bound) *rewrite.Plan {
 			if v == nil {
 				return nil, true
 			}
-			return parameter(a.Types[n], declared(p.tail, n), v, b.in.of(n-1) == 1)
-		}))
+			typ := declared(p.tail, n)
+			rounds = rounds || typ == oidFloat4 || typ == oidFloat8
+			return parameter(a.Types[n], typ, v, b.in.of(n-1) == 1)
+		})
+		asked.Pinned = a.Pinned && !rounds // many numbers equal one that is rounded
+		q.Asks = append(q.Asks, asked)
 	}
 	return q
 }

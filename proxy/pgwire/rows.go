@@ -12,6 +12,8 @@ import (
 const (
 	fieldTail = 18 // of a field in a RowDescription, behind its name: table, column, type, size, modifier, format
 	oidText   = 25
+	oidFloat4 = 700
+	oidFloat8 = 701
 	null      = 0xffffffff // in place of the length of a value
 )
 

@@ -1,8 +1,12 @@
 package pgsyntax
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	"strings"
 
-// Fixed are the columns that a condition fixes by equality with constants or parameters. They stand without qualifier or with ref.
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Fixed are the columns that a condition fixes by equality with constants or parameters, each of which equals one value of the column. They stand without qualifier or with ref.
 func Fixed(where *pg.Node, ref string) map[string]bool {
 	fixed := map[string]bool{}
 	var visit func(n *pg.Node)
@@ -42,8 +46,8 @@ func fixedValue(n *pg.Node) bool {
 	switch v := n.GetNode().(type) {
 	case *pg.Node_AConst, *pg.Node_ParamRef:
 		return true
-	case *pg.Node_TypeCast:
-		return fixedValue(v.TypeCast.Arg)
+	case *pg.Node_TypeCast: // many numbers equal one that is rounded (PostgreSQL manual, 8.1.3)
+		return !strings.HasPrefix(LastName(v.TypeCast.GetTypeName().GetNames()), "float") && fixedValue(v.TypeCast.Arg)
 	case *pg.Node_AExpr: // -1
 		return v.AExpr.Lexpr == nil && fixedValue(v.AExpr.Rexpr)
 	}

@@ -29,6 +29,8 @@ type Ask struct {
 	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer. Merged says that a row of
 	// the answer may stand for several that were found: groups, and DISTINCT.
 	Joined, Merged bool
+	// Folds says that the answer has one row for all that look alike (DISTINCT), and does not show the primary key: one that comes or goes may change nothing.
+	Folds bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter. With a parameter that is a number and compared
 	// with a text it does not (MySQL family).
 	Pinned bool
@@ -119,6 +121,9 @@ func boundCount(v condition.Value, values func(n int) (condition.Value, bool)) c
 
 // BehindComparison is why it is not known what a change in the table of a subquery means, with whose value a condition compares a column.
 const BehindComparison = "a comparison with a subquery may come out the same behind a change"
+
+// LookAlike is the reason for not evaluating a statement that Folds rows.
+const LookAlike = "DISTINCT hides rows that look alike"
 
 // SkipsRows is the reason for not evaluating a statement that Skips.
 const SkipsRows = "OFFSET hides rows"

@@ -146,6 +146,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		case a.Lacked && r.decoded == 0:
 		case skips && (a.Merged || a.Single || a.Around || r.decoded == 0 || found == 0): // one row more or less may change nothing
 			ev.Unread = rewrite.SkipsRows
+		case a.Folds && (found > 0 || ev.Coverage != history.CoverageExact || logs):
+			ev.Unread = rewrite.LookAlike
 		case hides && (a.Beyond.Op == "" || a.Beyond.Op == "unsure"):
 			ev.Unread = "LIMIT may have hidden rows"
 		default:

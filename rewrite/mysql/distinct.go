@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // keyed describes the tables of a query whose answer shows each row once, as package rewrite wants them (rewrite.Keyed).
@@ -187,4 +188,21 @@ func (k *keyed) equate(j *rewrite.Join, e ast.ExprNode) {
 // sameValues reports whether = between two columns leaves one value for either if the other one is given.
 func sameValues(a, b *rewrite.Attribute) bool {
 	return exactNumber(a) && exactNumber(b) || typeName(a.Type) == "uuid" && typeName(b.Type) == "uuid"
+}
+
+// folds reports whether rows of a query's only table may look alike to SELECT DISTINCT: the answer does not show the primary key.
+func folds(s *planner, n *ast.SelectStmt, list []source) bool {
+	if !n.Distinct || n.GroupBy != nil || s.aggregates(n) {
+		return false
+	}
+	src := &list[0]
+	var shown []string
+	for _, f := range n.Fields.Fields {
+		if c, ok := f.Expr.(*ast.ColumnNameExpr); ok && s.owns(c.Name, list, src, 1) {
+			shown = append(shown, c.Name.Name.O)
+		} else if f.WildCard != nil && shows(f, src) {
+			shown = append(shown, src.rel.Key...)
+		}
+	}
+	return len(src.rel.Key) == 0 || slices.ContainsFunc(src.rel.Key, func(c string) bool { return !mysqlsyntax.ContainsName(shown, c) })
 }

@@ -111,6 +111,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
+	ask.Folds = !ask.Exists && folds(s, n, list)
 	if having != nil {
 		ask.Where = condition.OfGroups(s.kindHere(having), having.Name)
 	}

@@ -198,3 +198,20 @@ func (k *keyedQuery) join(on *pg.Node, all, added []int) {
 	}
 	k.is.Joins = append(k.is.Joins, j)
 }
+
+// folds reports whether rows of a table may look alike to SELECT DISTINCT: the answer does not show the primary key.
+func folds(x *planner, s *pg.SelectStmt, rv *pg.RangeVar) bool {
+	rel, _ := x.resolve(rv)
+	if len(s.DistinctClause) == 0 || len(s.GroupClause) > 0 || rel == nil {
+		return false
+	}
+	var shown []string
+	for _, n := range s.TargetList {
+		f := n.GetResTarget().GetVal().GetColumnRef().GetFields()
+		if len(f) > 0 && f[len(f)-1].GetAStar() != nil && len(f) < 3 {
+			shown = append(shown, rel.Key...)
+		}
+		shown = append(shown, pgsyntax.Column(n.GetResTarget().GetVal(), refName(rv)))
+	}
+	return distinctOn(s.DistinctClause) || len(rel.Key) == 0 || slices.ContainsFunc(rel.Key, func(c string) bool { return !slices.Contains(shown, c) })
+}

@@ -125,7 +125,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 			ask.Having, ask.Where = false, x.having.certain()
 		}
 		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
-		ask.Current = len(s.LockingClause) > 0
+		ask.Current, ask.Folds = len(s.LockingClause) > 0, !ask.Exists && folds(x, s, rv)
 		x.asked(rv, s.WhereClause, ask)
 	}
 }

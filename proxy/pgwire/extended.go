@@ -403,7 +403,7 @@ func (c *clientHalf) execute(f frame) error {
 		return err
 	}
 	e := &entry{request: execute, name: name}
-	failed := c.pipeline.idle('E') // the server says so before it looks at the portal
+	failed := refusing(c.pipeline) // the server says so before it looks at the portal
 	c.send(e)
 	if failed || e.plan == nil || !e.plan.NoRows || len(rest) != 4 || f.size != len(begin) {
 		return c.forward(f)

@@ -138,6 +138,13 @@ func (p *pipeline) idle(status byte) bool {
 	return p.status == status && answered(p) && p.events.tracker != nil
 }
 
+// refusing reports whether the transaction has failed and nothing is on its way that may end it.
+func refusing(p *pipeline) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status == 'E' && answered(p)
+}
+
 // settled reports whether the server has answered all, so that it has told all settings that it reports.
 func settled(p *pipeline) bool {
 	p.mu.Lock()

@@ -130,8 +130,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			continue
 		}
 		a = settled(a)
-		some := a.Where.WithoutLists()
-		some, a.Where, a.Beyond = some.WithLists(r.lists).At(r.moments), a.Where.WithLists(r.lists).At(r.moments), a.Beyond.WithLists(r.lists)
+		open := a.Where
+		a.Where, a.Beyond = open.WithLists(r.lists).At(r.moments), a.Beyond.WithLists(r.lists)
 		none := r.none || a.Within || a.Beside || a.Lacked // NOT EXISTS was true
 		if a.ByRow {
 			none = !r.row && r.opaque == ""
@@ -152,7 +152,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			ev.Unread = "LIMIT may have hidden rows"
 		default:
 			if read.Some = (a.Exists && !none || p.Any && hides) && !named(ev, a.Table); read.Some {
-				a.Where = some
+				a.Where = r.some(open)
 			} else {
 				a.Where = r.others(a, a.Exists && !none, hides, skips)
 			}
@@ -165,7 +165,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 		}
 		if ok && (a.Lacked || a.Bars) {
-			read.Where, read.Some, read.Whole = some.String(), true, false
+			read.Where, read.Some, read.Whole = r.some(open).String(), true, false
 			ev.Reads = append(ev.Reads, read)
 		}
 		ev.Predicate = ev.Predicate || !later
@@ -173,6 +173,11 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			t.want(a)
 		}
 	}
+}
+
+// some gives the condition for rows of any of the lists, of one whose values come with the answer.
+func (r *Running) some(open condition.Condition) condition.Condition {
+	return open.WithoutLists().WithLists(r.lists).At(r.moments)
 }
 
 // others gives the condition for the rows that would change the answer. is says that EXISTS was true; hides and skips, that LIMIT and OFFSET may hide rows.

@@ -106,7 +106,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		ev.Unread = "conditions are not evaluated in statements of this form"
 	}
 	for i := range p.Asks {
-		a, found := &p.Asks[i], 0
+		a := &p.Asks[i]
 		if a.Beside && r.decoded == 0 && ev.Coverage == history.CoverageOpaque {
 			ev.Predicate, ev.Unread = true, "it is not known whether the answer has rows"
 			continue
@@ -120,11 +120,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 			continue
 		}
-		for k := range ev.Accesses {
-			if ev.Accesses[k].Row.Table == a.Table {
-				found++
-			}
-		}
+		found := accesses(ev, a.Table)
 		later := a.Pinned && !a.Met && logs
 		if a.Pinned && !a.Met && found > 0 {
 			continue
@@ -173,6 +169,16 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			t.want(a)
 		}
 	}
+}
+
+// accesses counts those of a statement in a table.
+func accesses(ev *history.Event, table string) (n int) {
+	for i := range ev.Accesses {
+		if ev.Accesses[i].Row.Table == table {
+			n++
+		}
+	}
+	return n
 }
 
 // some gives the condition for rows of any of the lists, of one whose values come with the answer.
@@ -277,6 +283,9 @@ func (t *Tracker) sees(x *txn, tk *Ticket, a *rewrite.Ask, to uint64) (from, upT
 	case product.AtFirstStatement:
 		return x.seen.first, x.seen.any, true
 	case product.AtFirstRead:
+		if x.seen.read == 0 && x.implicit && !t.Manual { // the statement is the transaction
+			return x.seen.first, to, true
+		}
 		return x.seen.first, x.seen.read, x.seen.read != 0
 	}
 	return 0, 0, false

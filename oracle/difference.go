@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"wirecheck/product"
 	"wirecheck/statement"
 	"wirecheck/trace/lex"
 )
@@ -116,4 +117,9 @@ func (f *Finding) fingerprint() string {
 	d := f.Difference
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Class), f.Name, d.Cause, d.Table, statement.Shape(d.SQL, lex.PostgreSQL)}, "\x02")))
 	return "WC-" + hex.EncodeToString(sum[:3])
+}
+
+// Because gives a finding that has a difference a cause that is known of the product.
+func (f *Finding) Because(c *product.Cause) {
+	f.Difference.Cause, f.Difference.Reason, f.Source = string(c.ID), c.Reason, c.Source
 }

@@ -64,7 +64,7 @@ func (s *Schedule) Attribute(f *oracle.Finding, i int) {
 		shows func(*Schedule, *oracle.Finding, int) bool
 	}{{product.VirtualIndex, losesRows}, {product.KeyUnseen, hidesKey}, {product.UnlockedDuplicate, passesDuplicate}} {
 		if cause := s.DBMS().Cause(known.id); cause != nil && f.Difference.Cause == "" && known.shows(s, f, i) {
-			f.Difference.Cause, f.Difference.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
+			f.Because(cause)
 		}
 	}
 }

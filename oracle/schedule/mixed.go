@@ -16,8 +16,8 @@ func (s *Schedule) Permit(f *oracle.Finding, sql string) {
 	if known == nil || f.Name != oracle.NameResult || f.Kind != oracle.KindViolation || !mixes(sql) {
 		return
 	}
-	f.Kind, f.Promised, f.Source = oracle.KindPermitted, false, known.Source
-	f.Difference.Cause, f.Difference.Reason = string(known.ID), known.Reason
+	f.Kind, f.Promised = oracle.KindPermitted, false
+	f.Because(known)
 }
 
 var (

@@ -126,7 +126,7 @@ func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *stat
 		return err
 	}
 	if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
-		f.Difference.Cause, f.Difference.Reason, f.Source = string(cause.ID), cause.Reason, cause.Source
+		f.Because(cause)
 	}
 	return nil
 }

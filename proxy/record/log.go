@@ -39,8 +39,7 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 			}
 		}
 		for _, p := range pinned {
-			found := slices.ContainsFunc(ev.Accesses, func(a history.Access) bool { return a.Row.Table == p.Table })
-			if ev.Coverage == history.CoverageExact && !found {
+			if ev.Coverage == history.CoverageExact && accesses(ev, p.Table) == 0 {
 				ev.Reads, ev.Predicate = append(ev.Reads, p), true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -204,5 +205,5 @@ func folds(s *planner, n *ast.SelectStmt, list []source) bool {
 			shown = append(shown, src.rel.Key...)
 		}
 	}
-	return len(src.rel.Key) == 0 || slices.ContainsFunc(src.rel.Key, func(c string) bool { return !mysqlsyntax.ContainsName(shown, c) })
+	return statement.Whole([][]string{src.rel.Key}, func(c string) bool { return mysqlsyntax.ContainsName(shown, c) }) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/condition"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -128,7 +129,7 @@ func (j *joining) keys(n *ast.SelectStmt) {
 	several := false
 	for i := range j.list {
 		key := j.list[i].rel.Key
-		j.keyed[i] = len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !slices.Contains(shown[i], c) })
+		j.keyed[i] = statement.Whole([][]string{key}, func(c string) bool { return slices.Contains(shown[i], c) }) != nil
 		if several = several || len(shown[i]) > 0 && j.sole >= 0; len(shown[i]) > 0 {
 			j.sole = i
 		}

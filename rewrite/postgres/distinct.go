@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -213,5 +214,5 @@ func folds(x *planner, s *pg.SelectStmt, rv *pg.RangeVar) bool {
 		}
 		shown = append(shown, pgsyntax.Column(n.GetResTarget().GetVal(), refName(rv)))
 	}
-	return distinctOn(s.DistinctClause) || len(rel.Key) == 0 || slices.ContainsFunc(rel.Key, func(c string) bool { return !slices.Contains(shown, c) })
+	return distinctOn(s.DistinctClause) || statement.Whole([][]string{rel.Key}, func(c string) bool { return slices.Contains(shown, c) }) == nil
 }

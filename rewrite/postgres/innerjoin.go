@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/condition"
 	"wirecheck/statement/pgsyntax"
 )
@@ -201,7 +202,7 @@ func (j *joining) keys(x *planner, s, page *pg.SelectStmt) {
 	}
 	j.keyed = map[int]bool{}
 	for i, t := range j.tables {
-		j.keyed[i] = len(t.rel.Key) > 0 && (slices.Contains(shown[i], "") || !slices.ContainsFunc(t.rel.Key, func(c string) bool { return !slices.Contains(shown[i], c) }))
+		j.keyed[i] = statement.Whole([][]string{t.rel.Key}, func(c string) bool { return slices.Contains(shown[i], "") || slices.Contains(shown[i], c) }) != nil
 	}
 }
 

@@ -94,6 +94,7 @@ const (
 	readWithin
 	readSnapshot // which follows
 	readSome
+	readCounted
 	noRead // and above
 )
 
@@ -239,7 +240,7 @@ func (w *BinaryWriter) event(e *Event, outcome, coverage int) {
 
 func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	mask := uint64(0)
-	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some} { // the order of readWhole and so on
+	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some, r.Counted} { // the order of readWhole and so on
 		if set {
 			mask |= 1 << i
 		}
@@ -545,7 +546,7 @@ func (r *binaryReader) rest(e *Event) {
 func (r *binaryReader) read() (p PredicateRead) {
 	mask := r.uint()
 	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
-	p.Whole, p.Current, p.Met, p.Within, p.Some = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0, mask&readSome != 0
+	p.Whole, p.Current, p.Met, p.Within, p.Some, p.Counted = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0, mask&readSome != 0, mask&readCounted != 0
 	if mask&readSnapshot != 0 {
 		p.Snapshot = r.str()
 	}

@@ -17,6 +17,8 @@ type PredicateRead struct {
 	Met bool `json:"met,omitempty"`
 	// Some says that the answer only tells that there are some such rows, which it does not name: as long as one is left, another change of them does not matter.
 	Some bool `json:"some,omitempty"`
+	// Counted says that the answer only tells of all such rows together (COUNT, SUM): the client saw none of them.
+	Counted bool `json:"counted,omitempty"`
 	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
 	Current bool `json:"current,omitempty"`
 	// Within says that a subquery of a statement that writes asked this: what the statement wrote does not tell what it saw.
@@ -33,6 +35,7 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = appendBool(b, `,"whole":true`, r.Whole)
 	b = appendBool(b, `,"met":true`, r.Met)
 	b = appendBool(b, `,"some":true`, r.Some)
+	b = appendBool(b, `,"counted":true`, r.Counted)
 	b = appendBool(b, `,"current":true`, r.Current)
 	b = appendBool(b, `,"within":true`, r.Within)
 	if r.Snapshot != "" {
@@ -58,6 +61,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.Met, err = p.bool()
 		case "some":
 			r.Some, err = p.bool()
+		case "counted":
+			r.Counted, err = p.bool()
 		case "current":
 			r.Current, err = p.bool()
 		case "within":

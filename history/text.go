@@ -184,8 +184,8 @@ func statementText(e *Event, f []string) error {
 			e.Coverage = CoverageApproximate
 		case "predicate":
 			e.Predicate = true
-		case "where", "all", "now", "some":
-			r := PredicateRead{Whole: w == "all", Current: w == "now", Some: w == "some"}
+		case "where", "all", "now", "some", "count":
+			r := PredicateRead{Whole: w == "all" || w == "count", Current: w == "now", Some: w == "some", Counted: w == "count"}
 			if r.Table, err = next(); err == nil {
 				r.Where, err = next()
 			}

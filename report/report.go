@@ -35,6 +35,8 @@ type Coverage interface {
 	fmt.Stringer
 	// Caution says where an anomaly may hide although nothing was found; empty: nowhere that is known.
 	Caution() string
+	// Doubts counts the findings that are only possible, and not shown.
+	Doubts() int
 }
 
 // seen is what was left out and the coverage, in lines.

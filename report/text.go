@@ -76,6 +76,8 @@ func (r *Result) nothing() string {
 		return "no anomaly found, but a level is broken"
 	case r.Known > 0:
 		return "nothing new found"
+	case r.Coverage != nil && r.Coverage.Doubts() > 0:
+		return "nothing certain found, but " + prose.Count(r.Coverage.Doubts(), "possible finding")
 	case len(r.Between) > 0:
 		return "nothing found among the sessions of this proxy alone"
 	}

@@ -110,6 +110,9 @@ func (v Coverage) Caution() string {
 	return "not judged: " + strings.Join(parts, "; ")
 }
 
+// Doubts is 0: what is only possible is no finding.
+func (v Coverage) Doubts() int { return 0 }
+
 // Check judges a history.
 func Check(h *observed.History, opts Options) Result {
 	c := &checker{h: h, opts: opts, seen: map[string]int{}}

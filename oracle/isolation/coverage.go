@@ -68,7 +68,9 @@ type Coverage struct {
 	// wrote later, where no request was known, and those that it made after it had asked for them and found none.
 	Requests int `json:"requests,omitempty"`
 	Possible int `json:"possible,omitempty"`
-	Apart    int `json:"apart,omitempty"`
+	// Possibly counts those of Possible by what they would be, and of which table.
+	Possibly map[string]int `json:"possibly,omitempty"`
+	Apart    int            `json:"apart,omitempty"`
 	// Untold counts the transactions whose writes did not come before their session ended (MySQL family), and Awaited those whose writes are
 	// still to come.
 	Untold   int `json:"untold,omitempty"`
@@ -160,13 +162,44 @@ func (v Coverage) String() string {
 		lines = append(lines, v.far())
 	}
 	say(v.Requests, "request", " judged")
-	say(v.Possible, "possible finding", ", which --possible shows")
+	lines = append(lines, v.possible()...)
 	say(v.Apart, "row", " read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap")
 	if v.Broken != "" {
 		lines = append(lines, fmt.Sprintf("JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event")))
 	}
 	return strings.Join(lines, "\n  ")
 }
+
+// maybe counts a finding that is only possible and not shown.
+func (v *Coverage) maybe(name string, tb *table) {
+	if v.Possible++; v.Possibly == nil {
+		v.Possibly = map[string]int{}
+	}
+	v.Possibly[name+" of "+tb.name]++
+}
+
+// possible names what is only possible, the most frequent first.
+func (v Coverage) possible() []string {
+	if v.Possible == 0 {
+		return nil
+	}
+	list := slices.SortedFunc(maps.Keys(v.Possibly), func(a, b string) int { return cmp.Or(v.Possibly[b]-v.Possibly[a], strings.Compare(a, b)) })
+	lines := []string{prose.Count(v.Possible, "possible finding") + ", which --possible shows:"}
+	for i, what := range list {
+		if i == maxPossibly {
+			lines = append(lines, "  and others")
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  %d %s", v.Possibly[what], what))
+	}
+	return lines
+}
+
+// maxPossibly is how many kinds of possible findings are named.
+const maxPossibly = 5
+
+// Doubts counts the findings that are only possible, and not shown.
+func (v Coverage) Doubts() int { return v.Possible }
 
 // far says how many searches ended early.
 func (v Coverage) far() string {
@@ -269,45 +302,9 @@ func (v *Coverage) unread(why string) {
 
 // Since is what was counted after an earlier moment. Transactions that are open, whose writes are awaited, or whose writers are unknown, are those of now.
 func (v Coverage) Since(before Coverage) Coverage {
-	v.Exact -= before.Exact
-	v.Approximate -= before.Approximate
-	v.Opaque -= before.Opaque
-	v.Failed -= before.Failed
-	v.Mistaken -= before.Mistaken
-	v.FailedExact -= before.FailedExact
-	v.MistakenExact -= before.MistakenExact
-	v.Predicates -= before.Predicates
-	v.Partly -= before.Partly
-	v.Unread = maps.Clone(v.Unread)
-	for why, n := range before.Unread {
-		v.Unread[why] -= n
-	}
-	v.Blind -= before.Blind
-	v.Unsettled -= before.Unsettled
-	v.Others -= before.Others
-	v.Unseen -= before.Unseen
-	v.ApproxAccesses -= before.ApproxAccesses
-	v.Transactions -= before.Transactions
-	v.Committed -= before.Committed
-	v.Aborted -= before.Aborted
-	v.Unknown -= before.Unknown
-	v.Inferred -= before.Inferred
-	v.Unobserved -= before.Unobserved
-	v.Partial -= before.Partial
-	v.Forgotten -= before.Forgotten
-	v.Stale -= before.Stale
-	v.Far -= before.Far
-	v.Contradictions = maps.Clone(v.Contradictions)
-	for what, n := range before.Contradictions {
-		v.Contradictions[what] -= n
-	}
-	maps.DeleteFunc(v.Contradictions, func(_ string, n int) bool { return n == 0 })
-	v.Overflow -= before.Overflow
-	v.Untold -= before.Untold
-	v.Requests -= before.Requests
-	v.Possible -= before.Possible
-	v.Apart -= before.Apart
-	return v
+	d := v.plus(before, -1)
+	d.UnknownWriters, d.Sessions, d.Open, d.Unfinished, d.LeftOut, d.Unjudged, d.Awaited = v.UnknownWriters, v.Sessions, v.Open, v.Unfinished, v.LeftOut, v.Unjudged, v.Awaited
+	return d
 }
 
 // counted counts a statement.

@@ -197,7 +197,7 @@ func New(opts Options) *Checker {
 		c.lost, c.conditions = lost{}, lost{}
 	}
 	c.dependencies, c.paths, c.told = opts.Dependencies, *cycle.New(0, 0), opts.Walks != nil
-	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
+	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}, moved: map[move]int{}}
 	if opts.Levels {
 		c.levels, c.grant = level.NewGraph(), grantOld
 		c.levels.Timeless = opts.Recorder != nil

@@ -89,7 +89,7 @@ func counts(c *Checker) Coverage {
 		return v
 	}
 	v := c.coverage
-	v.Unread, v.Contradictions = maps.Clone(v.Unread), maps.Clone(v.Contradictions)
+	v.Unread, v.Contradictions, v.Possibly = maps.Clone(v.Unread), maps.Clone(v.Contradictions), maps.Clone(v.Possibly)
 	v.Unfinished, v.Awaited = len(c.open), len(c.late)
 	if c.lost != nil {
 		v.Lost, v.Conditions = c.lost.list(), c.conditions.list()

@@ -26,9 +26,10 @@ func (v Coverage) plus(other Coverage, times int) Coverage {
 					delete(sum, what)
 				}
 			}
-			if len(sum) > 0 {
-				field.Set(reflect.ValueOf(sum))
+			if len(sum) == 0 {
+				sum = nil
 			}
+			field.Set(reflect.ValueOf(sum))
 		}
 	}
 	return v

@@ -63,6 +63,7 @@ type predicate struct {
 	within   bool              // a subquery asked: what the statement wrote does not tell what it saw
 	met      bool              // the condition held for one row, which was in the way of an INSERT
 	some     bool              // the answer tells that there are some rows, and the statement does not name them
+	counted  bool              // the client saw a number of them or a sum, and no row
 	dirty    bool              // it may have seen what was not committed
 	snapshot *history.Snapshot // nil: not known
 	compared bool              // with the changes that were there when its transaction ended
@@ -104,7 +105,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if s, ok := history.ParseSnapshot(r.Snapshot); ok {
 			snapshot = &s
 		}
-		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, counted: r.Counted, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)

@@ -36,6 +36,8 @@ type requests struct {
 	by map[string]*request
 	// open are the shapes of questions that are no check: requests found rows with them and made one more.
 	open map[string]bool
+	// moved are the numbers of rows with which requests moved one in or out: the greatest for moves in, the least for moves out.
+	moved map[move]int
 }
 
 // request is what the application meant as one, as far as its transactions are kept.
@@ -388,7 +390,7 @@ func (q *requests) reportLost(k claim, r reader, n, w *version, possible bool) {
 	}
 	k.t.reportedLost[k.stmt] = !possible
 	if possible && !q.c.opts.Possible {
-		q.c.coverage.Possible++
+		q.c.coverage.maybe(anomaly.LostBetween, w.table)
 		return
 	}
 	ts, to := []*txn{r.t, n.writer, k.t}, []int{1, 2, 0}

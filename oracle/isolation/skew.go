@@ -22,11 +22,13 @@ import (
 //   - A read on which no later write depends does not count. Within one transaction each read counts (Adya). Otherwise the values do not tell,
 //     but a condition may: the unit asked for the rows where room = 1 and hour = 9, found none, and then made a row for which that holds. It took
 //     the constants of its question for the row. That is a check, unless requests are known that found rows with a question of the
-//     same shape and made one more all the same (a list that grows, and no check).
+//     same shape and made one more all the same (a list that grows, and no check). Or the unit counted the rows where on_call holds, saw no
+//     more of them than their number, and then moved one out by an UPDATE: it changed what it had counted. That is a check, unless requests
+//     are known that did so with the number that the unit would have seen behind the other one, or with one that is farther off.
 //
 // And what a question missed must still be there when the second of the two changes comes: a booking that was cancelled stands in nobody's way.
 //
-// Where the second rule does not hold for both units, the finding is only possible: a count of two may or may not be what let a request go on.
+// Where the second rule does not hold for both units, the finding is only possible: a list of two rows may or may not be what let a request go on.
 //
 // Two transactions that show this by themselves are on a cycle of transactions, and are reported as such alone.
 
@@ -38,7 +40,7 @@ type missed struct {
 	e    edge // its pred is nil if the statement read the changed row itself
 }
 
-// maxGuards bounds the shapes of questions that are known to be no check.
+// maxGuards bounds the shapes of questions that are known to be no check, and those with known numbers.
 const maxGuards = 10_000
 
 // maxUnit bounds the transactions of a unit: a trace may cover a whole job.
@@ -201,31 +203,71 @@ func (t *txn) looked(i int32, m *missed) bool {
 
 // depends reports whether a change by the unit of m certainly depends on the read, see above.
 func (q *requests) depends(m *missed, ch *change) bool {
-	p := m.e.pred
 	if m.t == ch.t {
 		return true
 	}
-	if p == nil || !pins(&p.where) || !p.made(ch) || q.open[p.shape()] {
+	p := m.question()
+	if p == nil {
 		return false
 	}
 	n := p.count()
-	return n != nil && *n == 0
+	switch {
+	case n == nil:
+		return false
+	case *n == 0:
+		return pins(&p.where) && p.made(ch) && !q.open[p.shape()]
+	}
+	by := p.moved(ch)
+	return by != 0 && !q.passes(move{p.shape(), by}, *n+p.turned(m.ch))
 }
 
-// stands reports whether the condition that missed the change still holds for the row: nobody has changed the row since. Where several recorders made
-// the history, a change by way of another one may come only later.
+// question is the predicate read that missed the change, or that counted the changed row among others; nil: there is none.
+func (m *missed) question() *predicate {
+	i := slices.IndexFunc(m.t.reads, func(p *predicate) bool { return p.stmt == m.stmt && p.counted && p.table == m.ch.v.table })
+	if m.e.pred != nil || i < 0 {
+		return m.e.pred
+	}
+	return m.t.reads[i]
+}
+
+// stands reports whether what missed the change would miss it still: nobody has taken it back since, as far as the condition tells. Where several recorders
+// made the history, a change by way of another one may come only later.
 func (m *missed) stands(c *Checker) bool {
-	p := m.e.pred
+	p := m.question()
 	return p == nil || c.opts.Recorder == nil && !slices.ContainsFunc(p.table.changes, func(ch *change) bool {
-		return ch != m.ch && ch.of(m.ch.v) && m.ch.v.precedes(ch.v) && ch.now.matches(&p.where) != condition.True
+		return ch != m.ch && ch.of(m.ch.v) && m.ch.v.precedes(ch.v) && ch.now.matches(&p.where) != m.ch.now.matches(&p.where)
 	})
 }
 
 // made reports whether the condition holds for the row since the change. Who asks whether another row has a name that he is about to give to this one leaves
 // this one out (WHERE name = 'x' AND id <> 7): such parts do not count.
 func (p *predicate) made(ch *change) bool {
+	return p.turned(ch) == 1
+}
+
+// moved is what an UPDATE did to the number of rows that the unit had counted, see turned; 0 for other changes, and where no rows were counted.
+func (p *predicate) moved(ch *change) int {
+	if !p.counted || ch.born || ch.now.values == nil {
+		return 0
+	}
+	return p.turned(ch)
+}
+
+// turned is 1 if the change made a row for which the condition holds, -1 if it made one for which it does not any more; else, and where it is not known, 0.
+func (p *predicate) turned(ch *change) int {
+	switch was, now := p.turns(ch); {
+	case was == condition.False && now == condition.True:
+		return 1
+	case was == condition.True && now == condition.False:
+		return -1
+	}
+	return 0
+}
+
+// turns tells whether the condition held for the row before the change, and since, but for a part that leaves this row out, see made.
+func (p *predicate) turns(ch *change) (was, now condition.Truth) {
 	if p.table != ch.v.table {
-		return false
+		return condition.Unsure, condition.Unsure
 	}
 	where := p.where
 	if where.Op == "and" {
@@ -234,7 +276,7 @@ func (p *predicate) made(ch *change) bool {
 			return leaves && ch.was.matches(&a) == condition.False && ch.now.matches(&a) == condition.False
 		})
 	}
-	return ch.now.matches(&where) == condition.True && ch.was.matches(&where) == condition.False
+	return ch.was.matches(&where), ch.now.matches(&where)
 }
 
 // names reports whether the condition asks for the row of a version by its key, and for more.
@@ -326,16 +368,37 @@ func (t *txn) checkedApart(v *Coverage, changes []*change) {
 	}
 }
 
-// learn notes the questions of a unit that found rows, after which it made one more row for which their condition holds.
+// move is a question for a number of rows, without its constants, and whether the unit then moved a row in or out (see moved).
+type move struct {
+	shape string
+	by    int
+}
+
+// passes reports whether units are known to go on with that many rows, or with more of them (moves in) or less (moves out).
+func (q *requests) passes(k move, n int) bool {
+	far, ok := q.moved[k]
+	return ok && far*k.by >= n*k.by
+}
+
+// learn notes the questions of a unit that found rows, after which it made one more row for which their condition holds, and the numbers with which it moved
+// one in or out.
 func (q *requests) learn(unit []*txn, changes []*change) {
 	for _, u := range unit {
 		for _, p := range u.reads {
 			for _, ch := range changes {
-				if u == ch.t || !p.made(ch) || len(q.open) >= maxGuards || !(&missed{t: u, stmt: p.stmt}).before(ch) {
+				made, by := p.made(ch), p.moved(ch)
+				if u == ch.t || !made && by == 0 || !(&missed{t: u, stmt: p.stmt}).before(ch) {
 					continue
 				}
-				if n := p.count(); n != nil && *n > 0 {
+				n := p.count()
+				if n == nil || *n == 0 {
+					continue
+				}
+				if made && len(q.open) < maxGuards {
 					q.open[p.shape()] = true
+				}
+				if k := (move{p.shape(), by}); by != 0 && len(q.moved) < maxGuards && !q.passes(k, *n) {
+					q.moved[k] = *n
 				}
 			}
 		}
@@ -355,7 +418,7 @@ func (q *requests) reportSkew(m, n missed) {
 	q.c.reported[key] = true
 	m.t.sets = append(m.t.sets, key)
 	if !sure && !q.c.opts.Possible {
-		q.c.coverage.Possible++
+		q.c.coverage.maybe(anomaly.SkewBetween, m.ch.v.table)
 		return
 	}
 	ts, edges := []*txn{}, []edge{}

@@ -17,6 +17,7 @@ func TestRequestSkew(t *testing.T) {
 		mine  = `; s1 A i booking.a >1 image "room 1"`
 		his   = `s2 B i booking.b >1 image "room 1"`
 		count = `where d "(= bool on true)"`
+		two   = `r d.a@0 , r d.b@0 count d "(= bool on true)"`
 		rows  = `r d.a@0 , r d.b@0 all d "(= bool on true)"`
 		off   = ` image "on false" was "on true"`
 		other = `s1 A all u "(and (= text name x) (<> number id 1))"; s2 B all u "(and (= text name x) (<> number id 2))"`
@@ -59,6 +60,16 @@ func TestRequestSkew(t *testing.T) {
 		{"a row moved into the question", strings.ReplaceAll(both+`s2 B w seat.b 0>1 image "room 1" was "room null"; s1 A w seat.a 0>1 image "room 1" was "room null"`, "booking", "seat"), skew + "[1 2 3 4]"},
 		{"a row moved into the question by both", both + `s2 B w booking.x 0>1 image "room 1" was "room null"; s1 A w booking.x 1>2 image "room 1" was "room 1"`, ""},
 		{"by count", "s1 A " + count + "; s2 B " + count + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
+		{"by count, exactly", "s1 A " + two + "; s2 B " + two + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, skew + "[1 2 3 4]"},
+		{"by count, and the other one takes it back", "s1 A " + two + "; s2 B " + two + "; s2 B w d.b 0>1" + off + `; s3 - w d.b 1>2 image "on true" was "on false"` + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 5]"},
+		{"by count, a row deleted", "s1 A " + two + "; s2 B " + two + `; s2 B d d.b 0>1 was "on true"; s1 A d d.a 0>1 was "on true"`, maybe + "[1 2 3 4]"},
+		{"by count, the one moves in, the other out", "s1 A " + two + "; s2 B " + two + `; s2 B w d.c 0>1 image "on true" was "on false"; s1 A w d.a 0>1` + off, maybe + "[1 2 3 4]"},
+		{"by count, both move in", "s1 A " + two + "; s2 B " + two + `; s2 B w d.c 0>1 image "on true" was "on false"; s1 A w d.e 0>1 image "on true" was "on false"`, skew + "[1 2 3 4]"},
+		{"by count, another column changes", "s1 A " + two + "; s2 B " + two + `; s2 B w d.b 0>1 image "on true" was "on true"; s1 A w d.a 0>1 image "on true" was "on true"`, maybe + "[1 2 3 4]"},
+		{"by count, a request before went on with less", "s3 C r d.b@0 count d \"(= bool on true)\"; s3 C w d.b 0>1" + off + `; s3 - w d.b 1>2 image "on true" was "on false"; ` +
+			"s1 A " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B w d.b 2>3" + off + "; s1 A w d.a 0>1" + off, maybe + "[4 5 6 7]"},
+		{"by count, a request before went on with as many", "s3 C " + two + "; s3 C w d.b 0>1" + off + `; s3 - w d.b 1>2 image "on true" was "on false"; ` +
+			"s1 A " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B w d.b 2>3" + off + "; s1 A w d.a 0>1" + off, skew + "[4 5 6 7]"},
 		{"by rows", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
 		{"by rows, one after the other", "s1 A " + rows + "; s1 A w d.a 0>1" + off + "; s2 B r d.a@1 , r d.b@0 all d \"(= bool on true)\"; s2 B w d.b 0>1" + off, ""},
 		{"by rows, read again", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A r d.b@1; s1 A w d.a 0>1" + off, ""},

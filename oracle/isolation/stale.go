@@ -98,7 +98,7 @@ func reportStale(c *Checker, t *txn, r, w *access, n *version, columns []string)
 	c.reported[key+"?"] = true
 	t.sets = append(t.sets, key+"?")
 	if !c.opts.Possible {
-		c.coverage.Possible++
+		c.coverage.maybe(anomaly.NonRepeatableRead, n.table)
 		return
 	}
 	f := draft(c, anomaly.GSingle, anomaly.NonRepeatableRead, []*txn{t, n.writer}, []edge{

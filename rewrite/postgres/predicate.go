@@ -100,6 +100,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	case skipsLocked(s):
 		asksForNone(x, s)
 	default:
+		ask.Single = soleGroup(x, s)
 		if s.LimitOffset != nil {
 			v, ok := x.value(s.LimitOffset, condition.Number, "int8", &ask)
 			if !ok || ask.Exists {
@@ -116,8 +117,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 			}
 			ask.Limit, ask.Beyond, ask.Alike = v, x.top, x.alike
 			one, doubt := x.aggregates(s)
-			plain := !one && doubt == "" && len(s.GroupClause) == 0 && len(s.DistinctClause) == 0
-			if ask.Single = one && doubt == "" && len(s.GroupClause) == 0; plain && len(s.SortClause) == 0 && !x.content(s).sets {
+			if plain := !one && doubt == "" && len(s.GroupClause) == 0 && len(s.DistinctClause) == 0; plain && len(s.SortClause) == 0 && !x.content(s).sets {
 				ask.Beyond = condition.Never
 			}
 		}

@@ -22,13 +22,13 @@ import (
 //   - A read on which no later write depends does not count. Within one transaction each read counts (Adya). Otherwise the values do not tell,
 //     but a condition may: the unit asked for the rows where room = 1 and hour = 9, found none, and then made a row for which that holds. It took
 //     the constants of its question for the row. That is a check, unless requests are known that found rows with a question of the
-//     same shape and made one more all the same (a list that grows, and no check). Or the unit counted the rows where on_call holds, saw no
-//     more of them than their number, and then moved one out by an UPDATE: it changed what it had counted. That is a check, unless requests
-//     are known that did so with the number that the unit would have seen behind the other one, or with one that is farther off.
+//     same shape and made one more all the same (a list that grows, and no check). Or the unit counted the rows where on_call holds, or listed
+//     them all behind a read of one that it knew already, and then moved this one out by an UPDATE: it changed what it had counted. That is a check, unless
+//     requests are known that did so with the number that the unit would have seen behind the other one, or with one that is farther off.
 //
 // And what a question missed must still be there when the second of the two changes comes: a booking that was cancelled stands in nobody's way.
 //
-// Where the second rule does not hold for both units, the finding is only possible: a list of two rows may or may not be what let a request go on.
+// Where the second rule does not hold for both units, the finding is only possible: a list may be what a request chose its row from.
 //
 // Two transactions that show this by themselves are on a cycle of transactions, and are reported as such alone.
 
@@ -217,13 +217,13 @@ func (q *requests) depends(m *missed, ch *change) bool {
 	case *n == 0:
 		return pins(&p.where) && p.made(ch) && !q.open[p.shape()]
 	}
-	by := p.moved(ch)
+	by := p.moved(ch, m.t.unit())
 	return by != 0 && !q.passes(move{p.shape(), by}, *n+p.turned(m.ch))
 }
 
-// question is the predicate read that missed the change, or that counted the changed row among others; nil: there is none.
+// question is the predicate read that missed the change, or that found the changed row among others; nil: there is none.
 func (m *missed) question() *predicate {
-	i := slices.IndexFunc(m.t.reads, func(p *predicate) bool { return p.stmt == m.stmt && p.counted && p.table == m.ch.v.table })
+	i := slices.IndexFunc(m.t.reads, func(p *predicate) bool { return p.stmt == m.stmt && p.whole && p.table == m.ch.v.table })
 	if m.e.pred != nil || i < 0 {
 		return m.e.pred
 	}
@@ -245,12 +245,22 @@ func (p *predicate) made(ch *change) bool {
 	return p.turned(ch) == 1
 }
 
-// moved is what an UPDATE did to the number of rows that the unit had counted, see turned; 0 for other changes, and where no rows were counted.
-func (p *predicate) moved(ch *change) int {
-	if !p.counted || ch.born || ch.now.values == nil {
+// moved is what an UPDATE of its unit did to the number of rows that it had counted, see turned; 0 for other changes, and where it did not count: it may
+// have listed rows to choose one, unless it had read this one before.
+func (p *predicate) moved(ch *change, unit []*txn) int {
+	by := p.turned(ch)
+	if by == 0 || ch.born || ch.now.values == nil || !p.counted && (!p.whole || !slices.ContainsFunc(unit, func(t *txn) bool { return t.knew(ch, p) })) {
 		return 0
 	}
-	return p.turned(ch)
+	return by
+}
+
+// knew reports whether t had read the changed row before the predicate read.
+func (t *txn) knew(ch *change, p *predicate) bool {
+	return slices.ContainsFunc(t.accesses, func(a access) bool {
+		before := t == p.t && a.stmt < p.stmt || t != p.t && t.stmts[a.stmt].to < p.t.stmts[p.stmt].from && sameClock(t, p.t)
+		return before && !a.op.writes() && a.node != nil && ch.of(a.node)
+	})
 }
 
 // turned is 1 if the change made a row for which the condition holds, -1 if it made one for which it does not any more; else, and where it is not known, 0.
@@ -386,7 +396,7 @@ func (q *requests) learn(unit []*txn, changes []*change) {
 	for _, u := range unit {
 		for _, p := range u.reads {
 			for _, ch := range changes {
-				made, by := p.made(ch), p.moved(ch)
+				made, by := p.made(ch), p.moved(ch, unit)
 				if u == ch.t || !made && by == 0 || !(&missed{t: u, stmt: p.stmt}).before(ch) {
 					continue
 				}

@@ -71,6 +71,10 @@ func TestRequestSkew(t *testing.T) {
 		{"by count, a request before went on with as many", "s3 C " + two + "; s3 C w d.b 0>1" + off + `; s3 - w d.b 1>2 image "on true" was "on false"; ` +
 			"s1 A " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B " + strings.Replace(two, "b@0", "b@2", 1) + "; s2 B w d.b 2>3" + off + "; s1 A w d.a 0>1" + off, skew + "[4 5 6 7]"},
 		{"by rows", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
+		{"by rows, of which each had read its own before", "s1 A r d.a@0; s2 B r d.b@0; s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, skew + "[3 4 5 6]"},
+		{"by rows, of which one had read its own before", "s1 A r d.a@0; s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[2 3 4 5]"},
+		{"by rows, of which each read its own behind", "s1 A " + rows + "; s2 B " + rows + "; s1 A r d.a@0; s2 B r d.b@0; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 5 6]"},
+		{"by rows of which not all are known", strings.ReplaceAll("s1 A r d.a@0; s2 B r d.b@0; s1 A "+rows+"; s2 B "+rows+"; s2 B w d.b 0>1"+off+"; s1 A w d.a 0>1"+off, " all ", " where "), maybe + "[3 4 5 6]"},
 		{"by rows, one after the other", "s1 A " + rows + "; s1 A w d.a 0>1" + off + "; s2 B r d.a@1 , r d.b@0 all d \"(= bool on true)\"; s2 B w d.b 0>1" + off, ""},
 		{"by rows, read again", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A r d.b@1; s1 A w d.a 0>1" + off, ""},
 		{"the same row, computed", "s1 A r x@0; s2 B r x@0; s2 B inc x 0>1 computed n; s1 A inc x 1>2 computed n", ""},

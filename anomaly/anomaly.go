@@ -152,7 +152,7 @@ var List = []Anomaly{
 		Remedies: []Remedy{RemedyAtomic, RemedyLock, RemedyCheck},
 	},
 	{
-		Class: GSingleRequest, Name: LostBetween, Phenomenon: PRequest, Digit: 7,
+		Class: GSingleRequest, Name: LostBetween, Phenomenon: PRequest, Refuses: true, Digit: 7,
 		Formula: "rw and ww over one row, between requests: R1 read it in one transaction, R2 wrote it, R1 wrote what it had read in a later one", Source: "Warszawski and Bailis 2017 (ACIDRain), 3.1",
 		Remedies: []Remedy{RemedyAtomic, RemedyOneTxn, RemedyCheck},
 	},
@@ -203,7 +203,7 @@ var List = []Anomaly{
 		Remedies: []Remedy{RemedyConstraint, RemedyParent},
 	},
 	{
-		Class: G2Request, Name: SkewBetween, Phenomenon: PG2Request, Digit: 9,
+		Class: G2Request, Name: SkewBetween, Phenomenon: PG2Request, Refuses: true, Digit: 9,
 		Formula: "two adjacent rw between requests: R1 and R2 each read, and then, in a later transaction, changed what the other one had read", Source: "Warszawski and Bailis 2017 (ACIDRain), 3.1",
 		Remedies: []Remedy{RemedyConstraint, RemedyParent},
 	},

@@ -39,10 +39,17 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 			out = append(out, remedy(kind, p, f))
 		}
 	}
-	if f.PreventedBy == "" || f.Promised {
+	level, what := f.PreventedBy, "run all of them at "
+	switch a.Class { // between requests, a level helps where what belongs together is one transaction
+	case anomaly.GSingleRequest:
+		level, what = p.Weakest(anomaly.P4), "read and write in one transaction at "
+	case anomaly.G2Request:
+		level, what = p.Weakest(anomaly.PG2), "check and write in one transaction at "
+	}
+	if level == "" || f.Promised {
 		return out
 	}
-	r := Remedy{Kind: anomaly.RemedyLevel, Text: "run all of them at " + p.LevelTitle(f.PreventedBy)}
+	r := Remedy{Kind: anomaly.RemedyLevel, Text: what + p.LevelTitle(level)}
 	if a.Refuses && !f.OnlyReads() {
 		r.Cost = "retry refusals" + behind(": ", p.Refusals)
 	}

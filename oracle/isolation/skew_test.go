@@ -102,7 +102,8 @@ func TestRequestSkew(t *testing.T) {
 				t.Errorf("transactions alone: %q", briefs(alone))
 			}
 			for i := range found {
-				if f := &found[i]; strings.Contains(tt.want, "requests") && (f.Promised || f.PreventedBy != "" || f.Edges[0].Kind != oracle.EdgeRW || len(f.Remedies) == 0) {
+				if f := &found[i]; strings.Contains(tt.want, "requests") && (f.Promised || f.PreventedBy != "" || f.Edges[0].Kind != oracle.EdgeRW || len(f.Remedies) == 0 ||
+					f.Remedies[len(f.Remedies)-1].Text != "check and write in one transaction at SERIALIZABLE") {
 					t.Errorf("promised %v, prevented by %q, %s first, %d remedies", f.Promised, f.PreventedBy, f.Edges[0].Kind, len(f.Remedies))
 				}
 			}

@@ -249,14 +249,14 @@ func (p *predicate) made(ch *change) bool {
 // have listed rows to choose one, unless it had read this one before.
 func (p *predicate) moved(ch *change, unit []*txn) int {
 	by := p.turned(ch)
-	if by == 0 || ch.born || ch.now.values == nil || !p.counted && (!p.whole || !slices.ContainsFunc(unit, func(t *txn) bool { return t.knew(ch, p) })) {
+	if by == 0 || ch.born || ch.now.values == nil || !p.counted && (!p.whole || !slices.ContainsFunc(unit, func(t *txn) bool { return knew(t, ch, p) })) {
 		return 0
 	}
 	return by
 }
 
 // knew reports whether t had read the changed row before the predicate read.
-func (t *txn) knew(ch *change, p *predicate) bool {
+func knew(t *txn, ch *change, p *predicate) bool {
 	return slices.ContainsFunc(t.accesses, func(a access) bool {
 		before := t == p.t && a.stmt < p.stmt || t != p.t && t.stmts[a.stmt].to < p.t.stmts[p.stmt].from && sameClock(t, p.t)
 		return before && !a.op.writes() && a.node != nil && ch.of(a.node)

@@ -108,6 +108,9 @@ type Plan struct {
 	Lists int
 	// Moments are so many hidden columns behind those, each with a list of what condition.Moment stands for, the same in all rows.
 	Moments int
+	// Clock is a query that tells the same in front of the statement, where an answer without rows tells nothing: the moments, and in one more column the
+	// microseconds of the server's time. What they say holds until the next second begins. Empty: there is none.
+	Clock string
 	// Lacking is the number, from 1, of the first of Keys hidden columns, each with the value that a row of the answer puts into a list of Asks (condition.Listed
 	// and Last), see Ask.Lacked and Beyond; 0: there is none. Their lists are in front of those of Lists.
 	Lacking, Keys int

@@ -9,6 +9,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 )
 
 // sentStatement is one statement under way, with what follows from its answer.
@@ -43,6 +44,8 @@ type answer struct {
 	shown, concealed uint64 // rows of the present result, where some may be concealed
 	// front is how many warnings were kept back when the statement was parsed apart.
 	front int
+	// moments gives what the server's time was, as far as a query in front of the statement told it; nil: there was none.
+	moments func() []condition.Value
 }
 
 // terminator is the packet that ends a result: OK, EOF or an OK in place of EOF.
@@ -221,6 +224,9 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		res := record.Result{}
 		if t.rowless && slices.Contains(changing, st.plan.Verb) {
 			res.Changed, res.None = a.affected, st.plan.Log && st.plan.Verb == "update" && a.matched == 0
+		}
+		if a.moments != nil {
+			res.Moments = a.moments()
 		}
 		due = o.tracker.Done(st.running, res)
 		if o.terminal() {

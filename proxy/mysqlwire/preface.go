@@ -1,17 +1,26 @@
 package mysqlwire
 
 import (
+	"strconv"
+	"time"
+
 	"wirecheck/history"
+	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement/condition"
 )
 
-// preface is our statement in front of a request: it fetches the log, sets the stamp of what the request writes, or both.
+// preface is what we put in front of a request: a statement that fetches the log, sets the stamp of what the request writes, or both; or a query for the
+// server's time.
 // The zero value is none. It leaves in one write with the request, unless the request must not run if it fails.
 type preface struct {
 	o       *observation
 	fetch   bool
 	stamp   string               // to be set; empty: none
 	refused *history.ServerError // the server's error in answer to it
+	clock   string               // rewrite.Plan.Clock, without the others; empty: it is not asked for
+	asked   time.Time            // when it was,
+	told    [][]byte             // and what it told, the microseconds last
 }
 
 // send puts the preface into the output to the server.
@@ -21,6 +30,9 @@ func (p *preface) send() error {
 		return p.o.log.sendFetch(p.stamp)
 	case p.stamp != "":
 		return p.o.ownQuery(dialect.SetToken(p.stamp))
+	case p.clock != "":
+		p.asked = time.Now()
+		return p.o.ownQuery(p.clock + ",FOUND_ROWS()")
 	}
 	return nil
 }
@@ -33,8 +45,36 @@ func (p *preface) receive() (err error) {
 	case p.stamp != "":
 		_, p.refused, err = p.o.ownAnswer()
 		p.o.stamped(p.stamp, p.refused)
+	case p.clock != "":
+		err = p.readClock()
 	}
 	return err
+}
+
+// readClock reads the answer to the query for the server's time.
+func (p *preface) readClock() error {
+	rows, _, err := p.o.ownAnswer()
+	p.o.counts.foundNow = 1 // the row of this answer
+	if err != nil || len(rows) != 1 || len(rows[0]) < 2 {
+		return err
+	}
+	last := len(rows[0]) - 1
+	p.o.counts.keep(string(rows[0][last]))
+	p.told = rows[0][:last]
+	return nil
+}
+
+// moments gives what the server's time was while the statement behind the query ran, if its second has not ended since; else nil.
+func (p *preface) moments() []condition.Value {
+	if len(p.told) < 2 {
+		return nil
+	}
+	last := len(p.told) - 1
+	us, err := strconv.Atoi(string(p.told[last]))
+	if err != nil || time.Duration(us)*time.Microsecond+time.Since(p.asked) >= time.Second {
+		return nil
+	}
+	return rewrite.ReadMoments(p.told[:last])
 }
 
 // decides reports whether the request must not run if the preface fails.

@@ -7,6 +7,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/statement/condition"
 )
 
 // Ticket is a request on its way.
@@ -40,6 +41,8 @@ type Result struct {
 	None bool
 	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
 	Suspended bool
+	// Moments are what rewrite.Plan.Moments would have told of an answer without rows; nil: it is not known (MySQL family).
+	Moments []condition.Value
 }
 
 // mayCommit reports whether the server may have committed something once p was sent, its answer unseen.

@@ -259,6 +259,9 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 		t.txn.n, tk.txn, tk.n = 1, t.txn, 1
 	}
 	if tk.n > 0 && tk.txn != nil && tk.txn == t.txn {
+		if r.moments == nil {
+			r.moments = res.Moments
+		}
 		t.statement(r, res, to)
 	}
 	if res.Err != nil {

@@ -2,17 +2,20 @@ package mysql
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
 	"wirecheck/statement/mysqlsyntax"
 )
 
 // A condition that compares with the server's time, as expires_at > NOW(), has a value that the server alone knows. It is the same in the whole statement (MySQL manual,
-// 14.7), which tells it in one more hidden column. An answer without rows tells nothing.
+// 14.7), which tells it in one more hidden column. An answer without rows tells nothing. So a query in front asks for the same: it stands until the next second begins,
+// except for the fractions of seconds.
 
 // clocks are the functions of the time that is the same in a whole statement, with their names here.
 var clocks = map[string]struct{ name, typ string }{
@@ -97,6 +100,9 @@ func (a *asker) clocked(n ast.ExprNode, of operand) (operand, condition.Value) {
 	return of, condition.Moment(len(scalars(a.planner)) + 2*i + form)
 }
 
+// fraction is a function of the time with fractions of seconds.
+var fraction = regexp.MustCompile(`\([1-6]\)`)
+
 // tellClocks adds hidden columns with the value of a subquery (scalar.go), and with the server's time.
 func tellClocks(s *planner) {
 	columns := scalars(s)
@@ -104,7 +110,12 @@ func tellClocks(s *planner) {
 		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))
 	}
 	s.copies = s.copies || strings.ContainsAny(strings.Join(append(s.clocks, scalars(s)...), ""), `0123456789'"`)
-	if tellBehind(s, columns) {
-		s.plan.Moments = len(columns)
+	if !tellBehind(s, columns) {
+		return
+	}
+	s.plan.Moments = len(columns)
+	empty := slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Single && !a.Exists }) // the answer may be
+	if empty && len(scalars(s)) == 0 && !slices.ContainsFunc(s.clocks, func(text string) bool { return fraction.MatchString(text) }) {
+		s.plan.Clock = "SELECT " + strings.Join(columns, ",") + ",MICROSECOND(NOW(6))"
 	}
 }

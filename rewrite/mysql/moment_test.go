@@ -3,6 +3,7 @@ package mysql
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"wirecheck/rewrite"
@@ -68,6 +69,17 @@ func TestClocks(t *testing.T) {
 			t.Fatal(sc.SQL, answer.err)
 		}
 		asTheServer(t, where, atMoments(plan, 0, answer.rows), images, r.rows, counts)
+		clock, _ := strings.CutSuffix(plan.Clock, ",MICROSECOND(NOW(6))")
+		if rows := strings.HasPrefix(form, "SELECT id") && plan.Moments > 0; plan.Clock != "" && !rows || plan.Clock == "" && rows && !fraction.MatchString(where) || fraction.MatchString(strings.ReplaceAll(clock, "DATETIME(6)", "")) {
+			t.Errorf("%s: asked in front: %q", sc.SQL, plan.Clock)
+		} else if plan.Clock != "" {
+			told := p.wired.conn.query(t, plan.Clock).rows[0]
+			if last := len(told) - 1; string(told[last]) != "250000" {
+				t.Errorf("%s: %s microseconds", where, told[last])
+			} else {
+				asTheServer(t, plan.Clock, atMoments(plan, 0, [][][]byte{told[:last]}), images, r.rows, counts)
+			}
+		}
 	}
 	if t.Logf("%v", counts); 2*(counts[condition.True]+counts[condition.False]) < counts[condition.Unsure] || counts[condition.True] < 1000 {
 		t.Errorf("false, null, true, unsure: %v", counts)

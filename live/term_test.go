@@ -77,7 +77,7 @@ func TestTerms(t *testing.T) {
 
 // TestTermsFamily plays those of MariaDB and its relatives.
 func TestTermsFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begins DATE, begun DATETIME, n INT, cap INT, guest VARCHAR(20))")
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begins DATE, begun DATETIME, n INT, cap INT, guest VARCHAR(20), made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)")
 	s.terms(true)
 	if testserver.IsTiDB() {
 		return
@@ -89,6 +89,8 @@ func TestTermsFamily(t *testing.T) {
 		{"what has not begun, in a statement of the protocol", early, "begun > NOW() AND room = ?", "begun) VALUES (ID, 1, '2025-11-28 18:31:39')", "G2 write skew", ""},
 		{"what begins today", early, "begins = CURRENT_DATE AND room = 1", "begins) VALUES (ID, 1, '2025-11-28')", "G2 write skew", ""},
 		{"what begins today, tomorrow", early, "begins = CURRENT_DATE AND room = 1", "begins) VALUES (ID, 1, '2025-11-29')", "", ""},
+		{"what was made in the last hour", early, "made > NOW() - INTERVAL 1 HOUR AND room = 1", "n) VALUES (ID, 1, 7)", "G2 write skew", ""},
+		{"what was made later", early, "made > NOW() AND room = 1", "n) VALUES (ID, 1, 7)", "", ""},
 		{"the next second may have begun", late, "begun > NOW()", "begun) VALUES (ID, 1, '2025-11-28 19:31:39')", "", "the answer does not tell a value that the server computed"},
 		{"fractions of seconds", early, "begun > NOW(3)", "begun) VALUES (ID, 1, '2025-11-28 19:31:39')", "", "the answer does not tell a value that the server computed"},
 	} {

@@ -170,6 +170,7 @@ type Attribute struct {
 	Required  bool   // NOT NULL
 	Collation string // MySQL family
 	Fixed     bool   // MariaDB, MySQL: the default is a constant, or NULL
+	Clock     bool   // MariaDB, MySQL: the default is the time of the statement
 }
 
 // Arbiter gives the columns of the only key by which a row can be in the way of a new one, of which some columns are given; none if that is not certain. A

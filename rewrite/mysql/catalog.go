@@ -239,6 +239,7 @@ func (l *loader) row(r []string) error {
 			Required:  nullable == "NO",
 			Collation: strings.ToLower(collation),
 			Fixed:     l.fixed(typeName(r[4]), extra, nullable, standard),
+			Clock:     FlavorOf(l.server.Version) != TiDB && clockDefault.MatchString(standard) && (typeName(r[4]) == "timestamp" || typeName(r[4]) == "datetime"),
 		}})
 	case "I":
 		place, err := strconv.Atoi(r[6])
@@ -274,6 +275,9 @@ func (l *loader) row(r []string) error {
 
 // constantDefault is how MariaDB writes the defaults that are no expressions, in upper case.
 var constantDefault = regexp.MustCompile(`^=(NULL|-?[0-9.]+|'[^'\\]*')$`)
+
+// clockDefault is how the servers write the time of a statement as a default. Its fractions of seconds are those of the column (MySQL manual, 13.2.5).
+var clockDefault = regexp.MustCompile(`^=CURRENT_TIMESTAMP(\(\d?\))?$`)
 
 // fixed reports whether the default of a column, "=" and its text, is one value that the server has at hand before it evaluates those of the statement.
 func (l *loader) fixed(typ, extra, nullable, standard string) bool {

@@ -168,6 +168,26 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 	}
 }
 
+// byDefault is SQL text for the value of a column of an INSERT that is the time of the statement by default; empty for others. The servers fill it in when the
+// values of the statement are evaluated.
+func byDefault(n *ast.InsertStmt, src *source, a *rewrite.Attribute) string {
+	i := slices.IndexFunc(columnsOfInsert(n, src), func(name string) bool { return strings.EqualFold(name, a.Name) })
+	if !a.Clock || i >= 0 && (n.Select != nil || slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool {
+		if i >= len(row) {
+			return len(row) > 0 // an empty row has the defaults
+		}
+		d, standard := row[i].(*ast.DefaultExpr)
+		return !standard || d.Name != nil
+	})) {
+		return ""
+	}
+	clock := "NOW(" + sizeOf(a.Type) + ")"
+	if typeName(a.Type) == "timestamp" { // in UTC, as stored has it
+		clock = "UTC_TIMESTAMP(" + sizeOf(a.Type) + ")"
+	}
+	return "REPLACE(" + clock + ",' ','T')"
+}
+
 // newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
 func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 	if n.IsReplace || n.IgnoreErr && len(n.OnDuplicate) > 0 || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB && (n.IgnoreErr || len(n.OnDuplicate) > 0) {
@@ -177,7 +197,12 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 		return s.selectedRow(n, src)
 	}
 	given := s.given(n, src)
-	image := s.checked(src, s.image(src, given))
+	image := s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
+		if given(a) {
+			return stored(src, a)
+		}
+		return byDefault(n, src, a)
+	}))
 	auto := s.auto(n, src)
 	if image == "" {
 		if !s.r.wanted.Rows(src.table()) {
@@ -226,7 +251,12 @@ func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
 		}
 	}
 	known := func(a *rewrite.Attribute) bool { return literals[a.Name] != "" }
-	image, name := s.checked(src, s.image(src, known)), nameOf(src, true)
+	image, name := s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
+		if known(a) {
+			return stored(src, a)
+		}
+		return byDefault(n, src, a)
+	})), nameOf(src, true)
 	if image == "" {
 		return ""
 	}

@@ -269,10 +269,14 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	}
 	sent := rewrite.Apply(sql, edits)
 	why := "its text could not be extended safely"
-	if asks { // one of its statements, for the text of them all
+	loose := !single && strings.IndexByte(sql, '$') >= 0 && slices.ContainsFunc(tree.Stmts, loose)
+	switch {
+	case asks: // one of its statements, for the text of them all
 		why = asksText
+	case loose:
+		why = "it has parameters, which the server refuses in a Query"
 	}
-	if asks || !proven(sent, tree, list) {
+	if asks || loose || !proven(sent, tree, list) {
 		for _, p := range sc.Plans {
 			if declares := p.Cursor != nil && p.Cursor.Rows != nil; p.Hidden > 0 || declares {
 				p.Hidden, p.NoRows, p.Decode = 0, false, nil
@@ -289,6 +293,12 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		p.Edits = edits
 	}
 	return sc, spans, adds
+}
+
+// loose reports whether a statement of a Query has parameters, which are none of a PREPARE or a function: the server says where the first one is.
+func loose(raw *pg.RawStmt) bool {
+	n := raw.Stmt
+	return (n.GetSelectStmt() != nil || n.GetInsertStmt() != nil || n.GetUpdateStmt() != nil || n.GetDeleteStmt() != nil || n.GetDeclareCursorStmt() != nil) && hasParameter([]*pg.Node{n})
 }
 
 func unparsed(sql, why string) *rewrite.Script {

@@ -93,7 +93,7 @@ func (r *random) value(depth int) string {
 	case 4:
 		return "tell(" + v() + ")"
 	case 5:
-		return r.of("current_query()", "nextval('s')", "generate_series(1, 2)", "pg_typeof(x)", "length(c)", "unnest(ARRAY[1,2])", "row_to_json(x)", "x::text",
+		return r.of("current_query()", "nextval('s')", "generate_series(1, 2)", "pg_typeof(x)::text", "length(c)", "unnest(ARRAY[1,2])", "row_to_json(x)", "x::text",
 			"current_setting('search_path')", "txid_status(3)", "nosuch(1)", "left(c, 1)", "lower(c)", "abs(a)")
 	case 6:
 		return "(" + v() + ")::" + r.of("int", "text", "numeric", "date", "nosuch", "bigint")

@@ -90,6 +90,16 @@ func (f *Finding) conditions() (n int) {
 	return n
 }
 
+// Check is the shape of the statement that read what another transaction then changed; empty if there is none.
+func (f *Finding) Check() string {
+	for i := range f.Edges {
+		if e := &f.Edges[i]; e.Kind == EdgeRW {
+			return f.shape(e.From, e.FromStatement)
+		}
+	}
+	return ""
+}
+
 // maxShape is how many bytes of a shape are kept. A longer one ends in a hash.
 const maxShape = 300
 

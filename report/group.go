@@ -34,20 +34,20 @@ func groups(findings []oracle.Finding) []group {
 	return out
 }
 
-// variants says how many more findings there are in the group; empty: there is one alone.
-func (g *group) variants() string {
-	const most = 8
-	if len(g.Findings) == 1 {
-		return ""
+// variants are up to so many other findings of the group: first those that read by another statement than the ones before them.
+func (g *group) variants(most int) (list []*oracle.Finding) {
+	var same []*oracle.Finding
+	seen := map[string]bool{g.f.Check(): true}
+	for _, f := range g.Findings[1:] {
+		if c := f.Check(); seen[c] {
+			same = append(same, f)
+		} else {
+			seen[c] = true
+			list = append(list, f)
+		}
 	}
-	var ids []string
-	for _, f := range g.Findings[1:min(len(g.Findings), most+1)] {
-		ids = append(ids, f.ID)
-	}
-	if len(g.Findings) > most+1 {
-		ids = append(ids, "...")
-	}
-	return fmt.Sprintf("%s of the same statements, seen %dx together: %s", prose.Count(len(g.Findings)-1, "more variant"), g.Seen, strings.Join(ids, ", "))
+	list = append(list, same...)
+	return list[:min(most, len(list))]
 }
 
 // count is how often the group was seen, where it has several variants.
@@ -61,9 +61,25 @@ func (g *group) count() string {
 // text writes the group whole: the finding that stands for it, and which others there are.
 func (g *group) text(w io.Writer, k Look) {
 	k.finding(w, &g.f, 0)
-	if more := g.variants(); more != "" {
-		fmt.Fprintln(w)
-		k.line(w, "  ", "  ", "And "+more)
+	others := len(g.Findings) - 1
+	if others == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	k.line(w, "  ", "  ", fmt.Sprintf("And %s, which have statements in common with it or with each other; seen %dx together:", prose.Count(others, "more variant"), g.Seen))
+	const most = 5
+	for _, v := range g.variants(most) {
+		f := Printable(*v)
+		text := Headline(&f)
+		if i := (&teller{f: &f}).stale(); i >= 0 {
+			if s := statement(&f, f.Edges[i].From, f.Edges[i].FromStatement); s != nil {
+				text = prose.Statement(s.SQL, prose.Width-15)
+			}
+		}
+		fmt.Fprintf(w, "    %s  %s\n", f.ID, text)
+	}
+	if others > most {
+		fmt.Fprintf(w, "    and %d more\n", others-most)
 	}
 }
 

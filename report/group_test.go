@@ -66,8 +66,17 @@ func TestGroups(t *testing.T) {
 		t.Errorf("JSON: %v, %+v", err, doc.Groups)
 	}
 	if n := strings.Count(forms["text"], "\n"); n > 50 || !strings.Contains(forms["text"], "found: 1 (violations: 0, anomalies: 1), in 81 variants\n") ||
-		!strings.Contains(forms["text"], "And 80 more variants of the same statements, seen 81x together: WC-") {
+		!strings.Contains(forms["text"], "And 80 more variants, which have statements in common with it or with each other; seen 81x together:\n    WC-") {
 		t.Errorf("%d lines:\n%s", n, forms["text"])
+	}
+	_, more, _ := strings.Cut(forms["text"], "seen 81x together:\n")
+	checks := map[string]bool{}
+	for _, line := range strings.Split(more, "\n")[:5] {
+		_, check, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		checks[check] = true
+	}
+	if len(checks) != 5 || !strings.Contains(more, "\n    and 75 more\n") {
+		t.Errorf("variants that read by other statements come first: %s", more)
 	}
 	if !strings.Contains(forms["markdown"], "wirecheck: 1 found") || !strings.Contains(forms["markdown"], "(81 variants, seen 81x)") {
 		t.Error(forms["markdown"])

@@ -78,7 +78,7 @@ func JUnit(w io.Writer, r Result) error {
 		s.level(r.Levels, r.Undecided)
 	}
 	if len(s.Cases) == 0 {
-		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}
+		s.Cases = []JUnitCase{{Class: "wirecheck", Name: r.nothing()}}
 	}
 	s.Tests = len(s.Cases)
 	s.SystemOut = strings.Join(r.seen(), "\n")

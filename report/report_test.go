@@ -104,6 +104,24 @@ func TestNothingFound(t *testing.T) {
 }
 
 // TestBetween: a proxy whose sessions have anomalies with those of other proxies does not say that nothing was found; one that heard of none does.
+// TestPossible: where something is possible, no form says that nothing was found. The text says what it would be.
+func TestPossible(t *testing.T) {
+	seen := isolation.Coverage{Exact: 9, Possible: 3, Possibly: map[string]int{"lost update between requests of coupon": 2, "write skew between requests of doctor": 1}}
+	for _, format := range []string{"text", "markdown", "junit"} {
+		var b bytes.Buffer
+		if err := Write(&b, Result{Coverage: seen}, format); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.Contains(got, "nothing certain found, but 3 possible findings") || strings.Contains(got, "nothing found") ||
+			format == "text" && !strings.Contains(got, "which --possible shows:\n    2 lost update between requests of coupon\n    1 write skew") {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	if since := seen.Since(isolation.Coverage{Exact: 9, Possible: 2, Possibly: map[string]int{"lost update between requests of coupon": 2}}); since.Exact != 0 || since.Possible != 1 || len(since.Possibly) != 1 {
+		t.Errorf("since: %+v", since)
+	}
+}
+
 func TestBetween(t *testing.T) {
 	for _, between := range [][]string{nil, {"WC-000001", "WC-000002"}} {
 		var text, data strings.Builder

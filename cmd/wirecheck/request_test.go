@@ -297,6 +297,9 @@ func TestRequestChecksLive(t *testing.T) {
 	race := func(check, write string) []string {
 		return []string{"A " + check, "B " + check, "B " + write, "A " + write}
 	}
+	leave := func(check string) []string {
+		return []string{"A " + check, "B " + check, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}
+	}
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			serial := map[string]string{"postgres": "SERIAL", "mariadb": "INT AUTO_INCREMENT"}[engine]
@@ -329,6 +332,8 @@ func TestRequestChecksLive(t *testing.T) {
 					"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}},
 				{"write skew by count, one after the other", 0, 0, 0, []string{"A " + onCall, "A UPDATE doctor SET on_call = 0 WHERE id = 1", "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2"}},
 				{"write skew by count", 1, 1, 0, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}},
+				{"write skew by count of a query", 1, 1, 0, leave("SELECT COUNT(*) FROM (SELECT id FROM doctor WHERE on_call = 1 LIMIT 9) sub")},
+				{"write skew by rows of a query", 0, 0, 1, leave("SELECT * FROM (SELECT id FROM doctor WHERE on_call = 1 LIMIT 9) sub")},
 				{"the write checks", 0, 0, 0, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1 AND on_call = 2"}},
 			} {
 				t.Run(tt.name, func(t *testing.T) {

@@ -62,6 +62,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		n, ask.Merged = &copied, true
 	}
 	n = inlined(s, n)
+	ask.Counted = soleGroup(s, n)
 	for inner := counted(n); inner != nil; inner = counted(n) {
 		n, ask.Around = inlined(s, inner), true
 	}
@@ -109,7 +110,8 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		s.plan.Asks = append(s.plan.Asks, rewrite.Ask{Table: list[0].table(), Where: condition.Never, Current: true})
 		return ""
 	}
-	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, n.GroupBy == nil && s.aggregates(n)
+	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, soleGroup(s, n)
+	ask.Counted = ask.Counted || ask.Single
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
 	ask.Folds = !ask.Exists && folds(s, n, list)
 	if having != nil {
@@ -166,6 +168,9 @@ func paged(n *ast.SelectStmt) *ast.SelectStmt {
 	}
 	return inner
 }
+
+// soleGroup reports whether the answer has one row, which shows aggregates.
+func soleGroup(s *planner, n *ast.SelectStmt) bool { return n.GroupBy == nil && s.aggregates(n) }
 
 // counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.
 func counted(n *ast.SelectStmt) *ast.SelectStmt {

@@ -284,7 +284,7 @@ func (j *joining) asksOf(x *planner) {
 		if j.Steady(v) {
 			continue
 		}
-		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
+		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped, Counted: !j.blank && !j.grouped}
 		if j.lacked {
 			ask = rewrite.Ask{Lacked: true, Joined: true}
 		}

@@ -111,6 +111,31 @@ func TestTermsFamily(t *testing.T) {
 	}
 }
 
+// TestClockedWritesFamily: UPDATE and DELETE of what has expired, of which one finds no row and the other one comes too late, and near misses.
+func TestClockedWritesFamily(t *testing.T) {
+	if testserver.IsTiDB() {
+		t.Skip("the server's time is not judged there")
+	}
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE ticket (id INT PRIMARY KEY, ends DATETIME, n INT)", "CREATE TABLE audit (id INT PRIMARY KEY, n INT)")
+	const set = " SET time_zone = '+00:00', timestamp = 1764354698.25" // 2025-11-28 18:31:38
+	for _, c := range []struct{ name, write, row, want string }{
+		{"an UPDATE that finds none", "UPDATE ticket SET n = 1 WHERE ends < NOW()", "(1, '2025-11-28 18:31:37', 0)", "G2 write skew"},
+		{"an UPDATE, of a row that lasts", "UPDATE ticket SET n = 1 WHERE ends < NOW()", "(1, '2025-11-28 18:31:38', 0)", ""},
+		{"a DELETE that finds none", "DELETE FROM ticket WHERE ends < NOW() - INTERVAL 1 DAY", "(1, '2025-11-27 18:31:37', 0)", "G2 write skew"},
+		{"a DELETE, of a row that lasts", "DELETE FROM ticket WHERE ends < NOW() - INTERVAL 1 DAY", "(1, '2025-11-27 18:31:38', 0)", ""},
+	} {
+		for _, sql := range []string{"DELETE FROM ticket", "DELETE FROM audit"} {
+			if _, err := ask(s.direct, sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, r := s.play("READ COMMITTED", "1"+set, "2"+set, "1 "+c.write, "2 SELECT id FROM audit WHERE n = 5", "2 INSERT INTO ticket VALUES "+c.row, "1 INSERT INTO audit VALUES (1, 5)", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != c.want || r.Coverage.Unevaluated() > 0 {
+			t.Errorf("%s: found %q, want %q; %s", c.name, got, c.want, r.Coverage)
+		}
+	}
+}
+
 func (s *stand) terms(family bool) {
 	s.t.Helper()
 	for i, f := range slices.Concat(termForms, termForms) {

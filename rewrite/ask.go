@@ -24,8 +24,8 @@ type Ask struct {
 	Single bool
 	// Counted says that the client sees none of the rows, but their number, a sum or the like.
 	Counted bool
-	Around bool            // the rows are those of a query in FROM, and the answer is made of them: it does not tell whether OFFSET left out all
-	Skip   condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
+	Around  bool            // the rows are those of a query in FROM, and the answer is made of them: it does not tell whether OFFSET left out all
+	Skip    condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
 	// Joined says that the table is joined with others, or that rows are grouped: a row of it may be in several rows of the answer. Merged says that a row of

@@ -80,7 +80,7 @@ func (x *exchange) begin() {
 		o.warnings.clear(p, &o.traits)
 	}
 	first := x.answer.statements[0]
-	if p := first.plan; p.Clock != "" && !p.Stamp && !p.Diagnostics && !x.preface.fetch && len(x.plans) == 1 && o.tracker.observed() {
+	if p := first.plan; p.Clock != "" && !p.Diagnostics && len(x.plans) == 1 && o.tracker.observed() {
 		x.preface.clock = p.Clock
 		x.answer.moments = x.preface.moments
 	}

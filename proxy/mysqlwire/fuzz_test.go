@@ -290,6 +290,9 @@ func TestAlikeFound(t *testing.T) {
 	ways, at := allWays(t)
 	for name, acts := range map[string][]act{
 		"a file behind a result with hidden columns": q("SELECT x FROM t; LOAD DATA LOCAL INFILE 'x' INTO TABLE t (x, z)", "SELECT x, z FROM t"),
+		"conditions on the server's time": random("SELECT id FROM t0", "SELECT d FROM t1 WHERE d > NOW()", "SELECT FOUND_ROWS(), ROW_COUNT()", "SHOW WARNINGS", "SELECT id FROM t0", "SELECT d FROM t1 WHERE d > NOW() AND nothing", "SELECT FOUND_ROWS()", "SHOW WARNINGS",
+			"SELECT id FROM t0", "UPDATE t1 SET r = r + 1 WHERE d < CURDATE()", "SELECT ROW_COUNT()", "SELECT FOUND_ROWS()", "DELETE FROM t1 WHERE d > NOW() OR u = 'x' AND nothing", "SHOW WARNINGS", "BEGIN", "SELECT id FROM t0 LIMIT 2", "DELETE FROM t1 WHERE d < NOW() - INTERVAL 1 DAY", "SELECT FOUND_ROWS(), ROW_COUNT()",
+			"SELECT d FROM t1 WHERE d > NOW(); SELECT d FROM t1 WHERE d > NOW()", "ROLLBACK", "SET TRANSACTION READ ONLY", "SELECT d FROM t1 WHERE d > NOW()", "DELETE FROM t1", "SELECT d FROM t1 WHERE e = 'x' AND d > NOW()", "SHOW WARNINGS", "SET sql_select_limit = 0", "SELECT d FROM t1 WHERE d > NOW()", "SELECT FOUND_ROWS()"),
 		"warnings that name rows by their numbers": random("SELECT id, DATE(b) FROM t0", "SHOW WARNINGS", "SELECT id FROM t0 WHERE b + INTERVAL 1 DAY IS NULL", "SHOW WARNINGS", "SELECT id, b > NOW() FROM t0", "SHOW WARNINGS", "SELECT id, CAST(a AS DECIMAL(1,0)) FROM t0", "SHOW WARNINGS",
 			"SELECT id, CAST(b AS DATETIME) FROM t0", "SHOW WARNINGS", "SELECT d.id FROM (SELECT id, b FROM t0) d WHERE b > CURDATE()", "SHOW WARNINGS", "SELECT id, CAST(b AS SIGNED), UPPER(b) FROM t0", "SHOW WARNINGS"),
 		"an order by what the answer has under a column's name": random("SELECT id, 'c' FROM t0 ORDER BY c LIMIT 1", "SELECT id, 5 AS c FROM t0 ORDER BY c LIMIT 1", "SELECT id, b AS c FROM t0 ORDER BY c LIMIT 1", "SELECT id, 'c' FROM t0 GROUP BY c LIMIT 1",

@@ -10,7 +10,7 @@ import (
 	"wirecheck/statement/condition"
 )
 
-// preface is what we put in front of a request: a statement that fetches the log, sets the stamp of what the request writes, or both; or a query for the
+// preface is what we put in front of a request: a statement that fetches the log, sets the stamp of what the request writes, or both, and a query for the
 // server's time.
 // The zero value is none. It leaves in one write with the request, unless the request must not run if it fails.
 type preface struct {
@@ -18,23 +18,24 @@ type preface struct {
 	fetch   bool
 	stamp   string               // to be set; empty: none
 	refused *history.ServerError // the server's error in answer to it
-	clock   string               // rewrite.Plan.Clock, without the others; empty: it is not asked for
+	clock   string               // rewrite.Plan.Clock; empty: it is not asked for
 	asked   time.Time            // when it was,
 	told    [][]byte             // and what it told, the microseconds last
 }
 
 // send puts the preface into the output to the server.
-func (p *preface) send() error {
+func (p *preface) send() (err error) {
 	switch {
 	case p.fetch:
-		return p.o.log.sendFetch(p.stamp)
+		err = p.o.log.sendFetch(p.stamp)
 	case p.stamp != "":
-		return p.o.ownQuery(dialect.SetToken(p.stamp))
-	case p.clock != "":
-		p.asked = time.Now()
-		return p.o.ownQuery(p.clock + ",FOUND_ROWS()")
+		err = p.o.ownQuery(dialect.SetToken(p.stamp))
 	}
-	return nil
+	if err == nil && p.clock != "" {
+		p.asked = time.Now()
+		err = p.o.ownQuery(p.clock + ",FOUND_ROWS()")
+	}
+	return err
 }
 
 // receive reads the answer to the preface.
@@ -45,7 +46,8 @@ func (p *preface) receive() (err error) {
 	case p.stamp != "":
 		_, p.refused, err = p.o.ownAnswer()
 		p.o.stamped(p.stamp, p.refused)
-	case p.clock != "":
+	}
+	if err == nil && p.clock != "" {
 		err = p.readClock()
 	}
 	return err

@@ -105,17 +105,29 @@ var fraction = regexp.MustCompile(`\([1-6]\)`)
 
 // tellClocks adds hidden columns with the value of a subquery (scalar.go), and with the server's time.
 func tellClocks(s *planner) {
-	columns := scalars(s)
-	for _, text := range s.clocks {
-		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))
-	}
+	columns := append(scalars(s), clockColumns(s)...)
 	s.copies = s.copies || strings.ContainsAny(strings.Join(append(s.clocks, scalars(s)...), ""), `0123456789'"`)
 	if !tellBehind(s, columns) {
 		return
 	}
 	s.plan.Moments = len(columns)
-	empty := slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Single && !a.Exists }) // the answer may be
-	if empty && len(scalars(s)) == 0 && !slices.ContainsFunc(s.clocks, func(text string) bool { return fraction.MatchString(text) }) {
-		s.plan.Clock = "SELECT " + strings.Join(columns, ",") + ",MICROSECOND(NOW(6))"
+	if slices.ContainsFunc(s.plan.Asks, func(a rewrite.Ask) bool { return !a.Single && !a.Exists }) { // the answer may be empty
+		askClocks(s)
 	}
+}
+
+func clockColumns(s *planner) (columns []string) {
+	for _, text := range s.clocks {
+		columns = append(columns, fmt.Sprintf(`CONCAT('["',CAST(%s AS DATETIME(6)),'","',DATE(%[1]s),'"]')`, text))
+	}
+	return columns
+}
+
+// askClocks lets a query in front of the statement ask for the server's time, if that tells it.
+func askClocks(s *planner) {
+	if len(s.clocks) == 0 || len(scalars(s)) > 0 || slices.ContainsFunc(s.clocks, func(text string) bool { return fraction.MatchString(text) }) {
+		return
+	}
+	s.copies = s.copies || strings.ContainsAny(strings.Join(s.clocks, ""), `0123456789'"`)
+	s.plan.Clock = "SELECT " + strings.Join(clockColumns(s), ",") + ",MICROSECOND(NOW(6))"
 }

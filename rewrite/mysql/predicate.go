@@ -222,6 +222,7 @@ func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast
 		s.plan.Unread = "LIMIT hides rows"
 	default:
 		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true}, s.whereOf(false), nil)
+		askClocks(s)
 	}
 }
 

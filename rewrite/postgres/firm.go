@@ -79,6 +79,16 @@ func lookup(x *scene, s source, expr string, missing []missingColumn) string {
 		prefix, strings.Join(list, ", "), expr, pgsyntax.Quote(s.ref))
 }
 
+// textOf is SQL text for the value of a column of s as a text; NULL if the column may be missing and is.
+func (s source) textOf(x *scene, column string) string {
+	bare := s.bare(x, []string{column})
+	expr := s.named(column, bare) + "::pg_catalog.text"
+	if bare {
+		expr = lookup(x, s, expr, []missingColumn{{column, "NULL"}})
+	}
+	return expr
+}
+
 // firmKey is lookup for a key: it is NULL if one of its columns is missing.
 func firmKey(x *scene, s source, expr string, missing []missingColumn, hex bool) string {
 	if len(missing) > 1 || hex {

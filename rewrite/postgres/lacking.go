@@ -88,7 +88,7 @@ func askedByLacking(x *planner, s *pg.SelectStmt) []string {
 	if len(x.plan.Asks) == asked {
 		return nil
 	}
-	return []string{pgsyntax.Quote(l.ref) + "." + pgsyntax.Quote(l.key.Name) + "::pg_catalog.text"}
+	return []string{l.textOf(x.scene, l.key.Name)}
 }
 
 // joined looks at the condition that a column of the table at the right of a left join is NULL.

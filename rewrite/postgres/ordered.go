@@ -5,7 +5,6 @@ import (
 
 	"wirecheck/rewrite"
 	"wirecheck/statement/condition"
-	"wirecheck/statement/pgsyntax"
 )
 
 // ordering gives the hidden columns with what orders a query that has a LIMIT, and notes which rows LIMIT does not hide; none if that is not certain. The query is one of one
@@ -31,7 +30,7 @@ func (x *planner) ordering(s *pg.SelectStmt, c content) (told []string) {
 			break
 		}
 		columns = append(columns, o)
-		told = append(told, pgsyntax.Quote(refName(rv))+"."+pgsyntax.Quote(o.Name)+"::pg_catalog.text")
+		told = append(told, source{ref: refName(rv)}.textOf(x.scene, o.Name))
 	}
 	columns, whole := rewrite.UpToKey(columns, keyColumns(rel))
 	if len(columns) > 0 {

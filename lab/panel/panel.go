@@ -292,11 +292,11 @@ func (b *Panel) Executes() bool { return len(b.selection.Judges) > 0 }
 
 // Again executes a case without judging it.
 func (b *Panel) Again(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*lab.Result, error) {
-	return b.execute(ctx, b.lab, spec, p, func() {})
+	return b.execute(ctx, b.lab, spec, p, func(bool) {})
 }
 
 // execute executes the case itself, as it is executed for all oracles and whenever a finding is confirmed.
-func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (r *lab.Result, err error) {
+func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func(afresh bool)) (r *lab.Result, err error) {
 	run := func() error {
 		r, err = l.Run(ctx, spec, p, prepared)
 		return err

@@ -68,6 +68,11 @@ var tidb = Product{
 			Source: "pingcap/tidb#24195 and #30823, which are about keys that were written; TiDB documentation, constraints, PRIMARY KEY; no report known of this one",
 		},
 		{
+			ID: JSONTruth, Confirmed: true,
+			Reason: "the truth of a JSON column's value depends on whether NOT stands in front of it, and on where the server evaluates it",
+			Source: "pingcap/tidb#61209",
+		},
+		{
 			ID: UnlockedDuplicate, Confirmed: true,
 			Reason: "an INSERT IGNORE or REPLACE of a pessimistic transaction does not lock a row with its key that it leaves as it is, and sees it as its transaction's snapshot has it",
 			Source: "pingcap/tidb#42121 (fixed); TiDB documentation, pessimistic mode: DML reads the latest committed version",

@@ -110,9 +110,17 @@ func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *s
 	return t, nil
 }
 
-// Twice gives a finding about a query its cause where a table that it reads gives a row twice by its primary key, whether the server goes by that key or not.
+// Recognise gives a finding about a query its cause where the server shows the same bug in questions of wirecheck's own about the tables that the query reads.
+func (s *Schedule) Recognise(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	if err := s.twice(ctx, stage, session, st, now, f); err != nil {
+		return err
+	}
+	return s.jsonTruth(ctx, stage, session, st, now, f)
+}
+
+// twice gives a finding about a query its cause where a table that it reads gives a row twice by its primary key, whether the server goes by that key or not.
 // Its transaction runs alone, so that no other one has deleted one of the two.
-func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+func (s *Schedule) twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
 	cause := s.DBMS().Cause(product.LockedKey)
 	if cause == nil || now != answer.Open || f.Difference.Cause != "" {
 		return nil
@@ -132,6 +140,44 @@ func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *stat
 			}
 			if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
 				f.Because(cause)
+			}
+		}
+	}
+	return nil
+}
+
+// jsonColumns asks for the JSON columns of a table; %s is the table's name as a text.
+const jsonColumns = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = %s AND DATA_TYPE = 'json'"
+
+// condition finds a column that is a condition by itself; %s is its name.
+const condition = "(?i)\\b(WHERE|NOT|AND|OR|XOR|ON|HAVING|WHEN)\\b[\\s(]*(\\w+\\.)?`?%s`?[\\s)]*($|;|\\b(AND|OR|XOR|THEN|IS|GROUP|ORDER|LIMIT|FOR|UNION)\\b)"
+
+// jsonTruth gives a finding about a query its cause where each row of a table is not in one, and one only, of the answers to "the column", "NOT the column" and "the
+// column is NULL", for a JSON column that is a condition of the query.
+func (s *Schedule) jsonTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	p := s.DBMS()
+	cause := p.Cause(product.JSONTruth)
+	if cause == nil || f.Difference.Cause != "" {
+		return nil
+	}
+	for _, u := range st.Reads() {
+		columns, err := Ask(ctx, stage, session, fmt.Sprintf(jsonColumns, "'"+strings.ReplaceAll(u.Name, "'", "''")+"'"), now, p.ErrorFails)
+		if err != nil {
+			return err
+		}
+		for _, row := range columns.Answer.Rows {
+			if len(row) != 1 || !regexp.MustCompile(fmt.Sprintf(condition, regexp.QuoteMeta(string(row[0])))).MatchString(st.Text) {
+				continue
+			}
+			c, t := p.Quote(string(row[0])), p.Quote(u.Name)
+			count := func(where string) string { return "(SELECT COUNT(*) FROM " + t + where + ")" }
+			got, err := Ask(ctx, stage, session, "SELECT "+count(" WHERE "+c)+" + "+count(" WHERE NOT "+c)+" + "+count(" WHERE "+c+" IS NULL")+" = "+count(""), now, p.ErrorFails)
+			if err != nil {
+				return err
+			}
+			if rows := got.Answer.Rows; len(rows) == 1 && len(rows[0]) == 1 && string(rows[0][0]) == "0" {
+				f.Because(cause)
+				return nil
 			}
 		}
 	}

@@ -35,12 +35,45 @@ func TestTwice(t *testing.T) {
 			s := scheduletest.Single(t, test.product, query)
 			f := oracle.Finding{Difference: &oracle.Difference{}}
 			stage := &scheduletest.Scripted{Answers: map[string]string{question: test.key, keys: test.rows, keys + " FORCE INDEX (PRIMARY)": test.byKey}}
-			if err := s.Twice(t.Context(), stage, 0, &s.Steps[0].Statement, test.now, &f); err != nil {
+			if err := s.Recognise(t.Context(), stage, 0, &s.Steps[0].Statement, test.now, &f); err != nil {
 				t.Fatal(err)
 			}
 			if f.Difference.Cause != string(test.want) || (f.Source != "") != (test.want != "") {
 				t.Errorf("%s, %s: got %q (%s), want %q", test.name, query, f.Difference.Cause, f.Source, test.want)
 			}
+		}
+	}
+}
+
+// TestJSONTruth: a JSON column whose values are neither, or both, of true and false has a known cause on TiDB. Each near miss lacks one of its signs.
+func TestJSONTruth(t *testing.T) {
+	const (
+		question = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 't' AND DATA_TYPE = 'json'"
+		counts   = "SELECT (SELECT COUNT(*) FROM `t` WHERE `j`) + (SELECT COUNT(*) FROM `t` WHERE NOT `j`) + (SELECT COUNT(*) FROM `t` WHERE `j` IS NULL) = (SELECT COUNT(*) FROM `t`)"
+	)
+	for _, test := range []struct {
+		name, product, query, columns, same string
+		want                                product.CauseID
+	}{
+		{"contradicted", "tidb", "SELECT 1 FROM t WHERE NOT j", "j", "0", product.JSONTruth},
+		{"in a subquery", "tidb", "SELECT 1 FROM u WHERE a > (SELECT 0 FROM t WHERE j)", "j", "0", product.JSONTruth},
+		{"not contradicted", "tidb", "SELECT 1 FROM t WHERE NOT j", "j", "1", ""},
+		{"a column that the query does not name", "tidb", "SELECT 1 FROM t WHERE NOT a", "j", "0", ""},
+		{"a column that is compared", "tidb", "SELECT 1 FROM t WHERE NOT j = 1 OR j > 2", "j", "0", ""},
+		{"a column that a function is given", "tidb", "SELECT 1 FROM t WHERE JSON_LENGTH(j)", "j", "0", ""},
+		{"in parentheses", "tidb", "SELECT 1 FROM t WHERE a = 1 OR (t.j) IS NULL", "j", "0", product.JSONTruth},
+		{"no JSON column", "tidb", "SELECT 1 FROM t WHERE NOT j", "", "0", ""},
+		{"a refusal", "tidb", "SELECT 1 FROM t WHERE NOT j", "j", "error 3141", ""},
+		{"another product", "mysql", "SELECT 1 FROM t WHERE NOT j", "j", "0", ""},
+	} {
+		s := scheduletest.Single(t, test.product, test.query)
+		f := oracle.Finding{Difference: &oracle.Difference{}}
+		stage := &scheduletest.Scripted{Answers: map[string]string{question: test.columns, counts: test.same}}
+		if err := s.Recognise(t.Context(), stage, 0, &s.Steps[0].Statement, answer.Idle, &f); err != nil {
+			t.Fatal(err)
+		}
+		if f.Difference.Cause != string(test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, f.Difference.Cause, test.want)
 		}
 	}
 }

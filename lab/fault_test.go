@@ -48,7 +48,7 @@ permutation a1 a2 b1 a3 b2 a4
 			spec := parse(t, fmt.Sprintf(src, tt.sql))
 			var before []uint64
 			for range 2 {
-				r, err := l.Run(t.Context(), spec, spec.Permutations[0], func() {})
+				r, err := l.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 				if err != nil || r.Trouble != nil || r.Crashed {
 					t.Fatalf("%s, %s: %v, %+v", name, tt.sql, err, r)
 				}
@@ -113,7 +113,7 @@ permutation b1 b2 a1 a2 c1 a3 b3 a4
 		} {
 			spec := parse(t, fmt.Sprintf(src, tt.id, tt.comment))
 			for range 2 {
-				r, err := l.Run(t.Context(), spec, spec.Permutations[0], func() {})
+				r, err := l.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 				if err != nil || r.Trouble != nil || r.Crashed {
 					t.Fatalf("%s, %+v: %v, %+v", name, tt, err, r)
 				}

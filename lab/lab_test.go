@@ -73,7 +73,7 @@ func parse(t *testing.T, src string) *scenario.Spec {
 
 func text(t *testing.T, l *Lab, spec *scenario.Spec, p *scenario.Permutation) string {
 	t.Helper()
-	r, err := l.Run(t.Context(), spec, p, func() {})
+	r, err := l.Run(t.Context(), spec, p, func(bool) {})
 	if err != nil {
 		t.Fatalf("%s: %v", p, err)
 	}
@@ -162,7 +162,7 @@ func TestStandsStill(t *testing.T) {
 			if err := engine.Exec(t.Context(), outside, lock); err != nil {
 				t.Fatal(err)
 			}
-			r, err := l.Run(t.Context(), spec, spec.Permutations[0], func() {})
+			r, err := l.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 			if err != nil || r.Trouble == nil || r.Crashed {
 				t.Fatalf("got %v, %+v", err, r)
 			}
@@ -174,7 +174,7 @@ func TestStandsStill(t *testing.T) {
 			if err := outside.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if r, err = l.Run(t.Context(), spec, spec.Permutations[0], func() {}); err != nil || r.Trouble != nil || len(r.Tables[0].Rows) != 2 {
+			if r, err = l.Run(t.Context(), spec, spec.Permutations[0], func(bool) {}); err != nil || r.Trouble != nil || len(r.Tables[0].Rows) != 2 {
 				t.Errorf("the next run: %v, %+v", err, r)
 			}
 		})

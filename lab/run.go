@@ -15,8 +15,8 @@ import (
 // Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong
 // or could not be begun; if its setup was refused, what came before that is in the Result. What happens later is in the
 // Result only. prepared is called when the setup is done, before the sessions' own setups, which may begin transactions
-// that the steps go on with.
-func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (*Result, error) {
+// that the steps go on with; afresh is false if rows were put back and no definition was touched.
+func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func(afresh bool)) (*Result, error) {
 	return l.run(ctx, spec, p, nil, prepared)
 }
 
@@ -29,7 +29,7 @@ func (l *Lab) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // run is Run; settings are statements that are executed in each session before its own setup.
-func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
+func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func(afresh bool)) (*Result, error) {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	began := time.Now()
@@ -143,7 +143,8 @@ func has(s *scenario.Session, text func(sql string) bool) bool {
 }
 
 // setUp executes the setup blocks, unless begin has brought back what they did.
-func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func()) error {
+func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func(afresh bool)) error {
+	afresh := !l.is(spec)
 	if !l.is(spec) {
 		began := time.Now()
 		for i := range spec.Setup {
@@ -163,7 +164,7 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepare
 		}
 		l.current, l.altered = spec, false
 	}
-	prepared()
+	prepared(afresh)
 	for i, s := range spec.Sessions {
 		if s.Setup == nil {
 			continue

@@ -96,7 +96,7 @@ func (s *Stage) Reset(ctx context.Context) error {
 	if err != nil {
 		return s.lab.blame(ctx, err, began, stageLimit)
 	}
-	err = s.lab.setUp(ctx, s.spec, &Result{}, func() {})
+	err = s.lab.setUp(ctx, s.spec, &Result{}, func(bool) {})
 	s.lab.pristine = err == nil
 	return err
 }
@@ -262,7 +262,7 @@ func (s *Stage) Run(ctx context.Context, sessions []schedule.Session, orders []s
 			settings[i] = append(settings[i], st.Text)
 		}
 	}
-	r, err := s.lab.run(ctx, spec, p, settings, func() {})
+	r, err := s.lab.run(ctx, spec, p, settings, func(bool) {})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestPreparedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.proxy.Checker.Restart()
-	s.proxy.Checker.Prepared()
+	s.proxy.Checker.Prepared(true)
 	race()
 	if r := s.proxy.Checker.Result(); names(r) != "G-single-request lost update between requests" {
 		t.Errorf("found %q; %s", names(r), r.Coverage)

@@ -285,13 +285,14 @@ func (l *Checker) Restart() {
 }
 
 // Prepared says that what happened since the restart was the setup. The setup stays in the graph, since it tells which version is
-// older than another one; on PostgreSQL all that it wrote counts as initial. The coverage leaves it out.
-func (l *Checker) Prepared() {
+// older than another one; on PostgreSQL all that it wrote counts as initial. The coverage leaves it out. afresh says that the setup may have changed definitions
+// past the proxy; else it did no more there than to put rows back.
+func (l *Checker) Prepared(afresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.before = l.checker.Coverage()
 	for _, o := range l.postgres {
-		o.Renew()
+		o.Renew(afresh)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestEarlySnapshot(t *testing.T) {
 			}
 			s.play("READ COMMITTED", "1 SELECT id FROM booking WHERE room = 7") // from now on the images are wanted
 			s.proxy.Checker.Restart()
-			s.proxy.Checker.Prepared()
+			s.proxy.Checker.Prepared(true)
 			for _, q := range []string{"BEGIN", "SELECT guest FROM booking WHERE id = 2"} { // it is open all the while
 				do(s.sessions[2], q)
 			}

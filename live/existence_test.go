@@ -29,7 +29,7 @@ func TestPreparedExistenceFamily(t *testing.T) {
 		{"SELECT EXISTS (SELECT * FROM booking a JOIN booking b ON b.room = a.room + 1 WHERE a.guest = ?) AS `exists`", "eve", 1}, // it read the one of the first table
 	} {
 		s.proxy.Checker.Restart()
-		s.proxy.Checker.Prepared()
+		s.proxy.Checker.Prepared(true)
 		if _, err := ask(s.sessions[0], tt.query, tt.guest); err != nil {
 			t.Fatal(err)
 		}

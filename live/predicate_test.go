@@ -1755,7 +1755,7 @@ func (s *stand) history(level string, seed uint64) string {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	s.fill(seed)
 	s.proxy.Checker.Restart()
-	s.proxy.Checker.Prepared()
+	s.proxy.Checker.Prepared(true)
 	programs := make([]program, len(s.sessions))
 	results := make([][]string, len(s.sessions))
 	committed := make([]bool, len(s.sessions))

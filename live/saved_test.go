@@ -53,7 +53,7 @@ func (s *stand) saved() {
 			}
 		}
 		s.proxy.Checker.Restart()
-		s.proxy.Checker.Prepared()
+		s.proxy.Checker.Prepared(true)
 		for i, q := range []string{read, read, tt.first, tt.second} {
 			if _, err := ask(s.sessions[i%2], fmt.Sprintf("/*request_id='%d'*/ %s", i%2, q)); err != nil {
 				s.t.Fatal(err)

@@ -34,7 +34,7 @@ func TestPreparedZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.proxy.Checker.Restart()
-		s.proxy.Checker.Prepared()
+		s.proxy.Checker.Prepared(true)
 		ctx := context.Background()
 		do := func(query string) {
 			for _, c := range s.sessions {

@@ -36,6 +36,7 @@ const (
 	Deferred          CauseID = "deferred constraint"
 	ZeroDates         CauseID = "IS NULL finds zero dates of NOT NULL columns"
 	MixedList         CauseID = "a list in IN mixes quoted and unquoted values"
+	JSONTruth         CauseID = "a JSON value as a condition"
 	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
 )
 

@@ -25,14 +25,15 @@ var tidb = Product{
 		DuplicateError:        "1062",       // error codes
 		SnapshotAt:            AtBegin,      // transaction isolation levels
 		AfterWait:             WaitRestarts, // pessimistic transaction mode: current read
-		Clustered:             Perhaps,      // clustered indexes: they depend on the key and on a setting
-		ShareIgnored:          true,         // tidb_enable_noop_functions; SELECT ... LOCK IN SHARE MODE
-		DuplicatesAtCommit:    true,         // constraints, UNIQUE KEY; pingcap/tidb#22730
-		AutocommitRetries:     true,         // optimistic transactions: automatic retry
-		SubqueryEither:        true,         // pessimistic transaction mode: behaviors, and differences from MySQL InnoDB
-		AutocommitWaitsHidden: true,         // TIDB_TRX has transactions, and no statement outside of one
-		NumbersAhead:          true,         // AUTO_INCREMENT
-		UnionUnordered:        true,         // explain walkthrough: the parts of a Union are read side by side
+		ByPrimary:             " FORCE INDEX (PRIMARY)",
+		Clustered:             Perhaps, // clustered indexes: they depend on the key and on a setting
+		ShareIgnored:          true,    // tidb_enable_noop_functions; SELECT ... LOCK IN SHARE MODE
+		DuplicatesAtCommit:    true,    // constraints, UNIQUE KEY; pingcap/tidb#22730
+		AutocommitRetries:     true,    // optimistic transactions: automatic retry
+		SubqueryEither:        true,    // pessimistic transaction mode: behaviors, and differences from MySQL InnoDB
+		AutocommitWaitsHidden: true,    // TIDB_TRX has transactions, and no statement outside of one
+		NumbersAhead:          true,    // AUTO_INCREMENT
+		UnionUnordered:        true,    // explain walkthrough: the parts of a Union are read side by side
 	},
 	Views: []View{
 		{[]string{ReadCommitted}, nil, V3, V3, "TiDB documentation, transaction isolation levels: READ COMMITTED"},
@@ -65,6 +66,11 @@ var tidb = Product{
 			ID: LockedKey, Confirmed: true,
 			Reason: "a transaction that has locked a unique key, and not changed its row, reads the row twice: once from its storage, and once as if the transaction had written it",
 			Source: "pingcap/tidb#24195 and #30823, which are about keys that were written; TiDB documentation, constraints, PRIMARY KEY; no report known of this one",
+		},
+		{
+			ID: JSONTruth, Confirmed: true,
+			Reason: "the truth of a JSON column's value depends on whether NOT stands in front of it, and on where the server evaluates it",
+			Source: "pingcap/tidb#61209",
 		},
 		{
 			ID: UnlockedDuplicate, Confirmed: true,

@@ -29,6 +29,8 @@ type Traits struct {
 	// Clustered says whether rows are kept under their primary key, so that a change of the key removes one record and makes another
 	// one, and a row with the key of a deleted one is a newer version of that record.
 	Clustered Certainty
+	// ByPrimary follows a table's name in a query that must go by the table's primary key; empty: nothing needs that.
+	ByPrimary string
 	// CoveringLocks says that a locking read may lock records of a secondary index alone.
 	CoveringLocks bool
 	// ShareIgnored says that FOR SHARE is read and locks nothing.

@@ -30,9 +30,8 @@ type Catalog struct {
 type Server struct {
 	Database string // current database (PostgreSQL)
 	Version  string // the server's version string
-	// Horizon is the oldest transaction id that was still running when the database was first looked at: versions written
-	// by older ones are initial (PostgreSQL's pg_snapshot_xmin; 0 elsewhere).
-	Horizon uint64
+	// Horizon says which versions are initial on PostgreSQL; nil elsewhere.
+	Horizon *Horizon
 	// FoldNames says that the server compares names of schemas and tables without regard to case (MySQL family,
 	// lower_case_table_names other than 0): names are in lower case then.
 	FoldNames     bool
@@ -41,6 +40,25 @@ type Server struct {
 	Minimal       bool   // PostgreSQL: wal_level is minimal
 	EventTriggers bool   // PostgreSQL: any definition may change anything
 	Operators     bool   // PostgreSQL: a user's operators may be what compares values of built-in types
+}
+
+// Horizon is the oldest transaction id that was still running when a judgement of the database began: versions written by older ones are initial
+// (PostgreSQL's pg_snapshot_xmin). Plans refer to it, so they stay when a new judgement begins. Its methods may be called from several goroutines.
+type Horizon struct{ xid atomic.Uint64 }
+
+// Learn takes over what the server said, unless it is known already: what was written in between is not initial.
+func (h *Horizon) Learn(xid uint64) { h.xid.CompareAndSwap(0, xid) }
+
+// Forget has the horizon asked for again. It is for those who begin a new judgement.
+func (h *Horizon) Forget() { h.xid.Store(0) }
+
+// XID gives the transaction id; known is false if nothing was learned. No horizon, that is nil, is never known.
+func (h *Horizon) XID() (xid uint64, known bool) {
+	if h == nil {
+		return 0, false
+	}
+	xid = h.xid.Load()
+	return xid, xid != 0
 }
 
 // Name is what a statement may name. On PostgreSQL it is bare, since the search path decides what it means.

@@ -57,7 +57,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	defs := k.e.r.definitions(k.e.defined[:k.g.State.Defined])
 	for {
 		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.instance.Engine.Lab, defs, tables, d)
-		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
+		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func(bool) {})
 		if refused, ok := errors.AsType[*answer.Error](err); ok {
 			return fmt.Sprintf("%s: its tables cannot be made anew: %v", sessionsOf(k.g), refused), nil
 		}
@@ -79,7 +79,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 		return fmt.Sprintf("%s: %v", sessionsOf(k.g), k.base.Trouble), nil
 	}
 	k.stage = lab.NewStage(k.lab, k.e.r.instance.Version, k.e.describe)
-	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
+	again, err := k.lab.Run(ctx, k.spec, k.recorded, func(bool) {})
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +222,7 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 	}
 	for range len(p.Steps) + 1 {
 		spec, perm := k.with(texts, p)
-		result, err = k.lab.Run(ctx, spec, perm, func() {})
+		result, err = k.lab.Run(ctx, spec, perm, func(bool) {})
 		if err != nil {
 			return nil, nil, "", err
 		}
@@ -266,7 +266,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	}
 	if len(j.Differences) > 0 {
 		// Once more: what does not repeat is not reported.
-		again, err := k.lab.Run(ctx, spec, perm, func() {})
+		again, err := k.lab.Run(ctx, spec, perm, func(bool) {})
 		if err != nil {
 			return err
 		}
@@ -379,7 +379,7 @@ func (k *combination) oneByOne(ctx context.Context, texts [][]string, order []in
 	for range len(order) + 1 {
 		var perm *scenario.Permutation
 		spec, perm = k.with(texts, p)
-		if r, err = k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+		if r, err = k.lab.Run(ctx, spec, perm, func(bool) {}); err != nil {
 			return nil, nil, err
 		}
 		answers, named := k.answers(r), make([][]string, len(texts))

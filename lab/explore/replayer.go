@@ -211,7 +211,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if r.proxy != nil {
-		r.proxy.Checker.Prepared()
+		r.proxy.Checker.Prepared(true)
 	}
 	return nil
 }

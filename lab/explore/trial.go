@@ -260,7 +260,7 @@ func (k *combination) compare(ctx context.Context, p *scenario.Permutation, text
 	}
 	for i := range times {
 		if i > 0 {
-			again, err := k.lab.Run(ctx, spec, perm, func() {})
+			again, err := k.lab.Run(ctx, spec, perm, func(bool) {})
 			if err != nil {
 				return err
 			}

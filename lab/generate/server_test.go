@@ -282,7 +282,7 @@ func inLab(t *testing.T, p *place) {
 	waits, ran := 0, 0
 	for seed := range 25 * *more {
 		k := newGenerator(t, p.dialect, generate.Limits{}, seed).Case()
-		r, err := l.Run(t.Context(), k.Spec, k.Spec.Permutations[0], func() {})
+		r, err := l.Run(t.Context(), k.Spec, k.Spec.Permutations[0], func(bool) {})
 		if err != nil || r.Trouble != nil || r.Crashed {
 			t.Fatalf("seed %d: %v, %+v\n%s", seed, err, r, printed(t, seed, k))
 		}

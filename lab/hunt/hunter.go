@@ -275,6 +275,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	b, err := h.At(within, level)
 	if err == nil {
 		defer b.Only(func(j panel.Judge) bool { return j.Single || !asks }, !asks && h.watched())()
+		b.Abreast = asks // generated queries touch nothing outside of their database
 		d, err = b.Run(within, k.Spec, k.Spec.Permutations[0])
 	}
 	s := &h.store.state

@@ -110,7 +110,7 @@ func randomSpec(rng *rand.Rand) string {
 func ways(t *testing.T, l *lab.Lab, spec *scenario.Spec, independent scenario.Independent) (list []string, runs int) {
 	t.Helper()
 	for p := range spec.Orders(scenario.Mode{Kind: scenario.KindAll}, scenario.Choice{Independent: independent}) {
-		r, err := l.Run(t.Context(), spec, p, func() {})
+		r, err := l.Run(t.Context(), spec, p, func(bool) {})
 		if err != nil || r.Trouble != nil {
 			t.Fatalf("%s: %v, %v", p, err, r.Trouble)
 		}

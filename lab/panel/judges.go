@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"wirecheck/answer"
@@ -36,8 +37,8 @@ type Judge struct {
 	oracle.Oracle
 	// classes are its names in scenario files: found(wss-tx), expect: wss-tx.
 	classes []oracle.Class
-	// own says that it needs a database of its own. Other oracles use the one in which the panel executed the case.
-	own bool
+	// own says that it needs a database of its own. Other oracles use the one in which the panel executed the case. both says that it uses that one, too.
+	own, both bool
 	// locks says that its rules are about statements that wait for locks. It has no rules for products whose statements never wait.
 	locks bool
 	// named says that it judges only if the user asks for it by name: "all" leaves it out.
@@ -69,7 +70,7 @@ var judges = []Judge{
 		},
 	},
 	{
-		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, both: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary, Keys: b.keys})
 		},
@@ -91,7 +92,7 @@ var judges = []Judge{
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, Single: true,
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, own: true, Single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
@@ -103,7 +104,7 @@ var judges = []Judge{
 		},
 	},
 	{
-		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
+		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, both: true, named: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			o := serial.Options{Recent: Recent}
 			err := b.aside(ctx, func(conn engine.Conn) (err error) {
@@ -258,12 +259,13 @@ func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 	if err != nil {
 		return nil, err
 	}
+	verdicts, err := b.askAll(ctx, spec, s)
+	if err != nil {
+		return nil, err
+	}
 	var out []Ruling
-	for _, j := range b.selection.Judges {
-		v, err := b.ask(ctx, spec, j, s)
-		if err != nil {
-			return nil, err
-		}
+	for i, j := range b.selection.Judges {
+		v := verdicts[i]
 		if b.worth(v.Findings) && !s.Crashed && !s.Hung {
 			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
 				return nil, err
@@ -272,6 +274,28 @@ func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		out = append(out, Ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, Compared: v.Compared, Findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
+}
+
+// askAll lets each judge judge. Those that use one database go one after the other; with Abreast the others go beside them.
+func (b *Panel) askAll(ctx context.Context, spec *scenario.Spec, s *schedule.Schedule) ([]schedule.Verdict, error) {
+	verdicts, errs := make([]schedule.Verdict, len(b.selection.Judges)), make([]error, len(b.selection.Judges))
+	var shared []int
+	var apart sync.WaitGroup
+	one := func(i int) { verdicts[i], errs[i] = b.ask(ctx, spec, b.selection.Judges[i], s) }
+	for i, j := range b.selection.Judges {
+		if b.Abreast && j.own && !j.both {
+			apart.Go(func() { one(i) })
+		} else {
+			shared = append(shared, i)
+		}
+	}
+	for _, i := range shared {
+		if one(i); errs[i] != nil {
+			break
+		}
+	}
+	apart.Wait()
+	return verdicts, errors.Join(errs...)
 }
 
 // worth reports whether findings are to be confirmed.
@@ -436,7 +460,7 @@ func (b *Panel) repeat(ctx context.Context, spec *scenario.Spec, p *scenario.Per
 
 // stage opens a database of an oracle's own when it is first asked for.
 func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
-	if s := b.stages[name]; s != nil {
+	if s := b.opened(name); s != nil {
 		return s, nil
 	}
 	target, err := b.labs.Create(ctx)
@@ -449,10 +473,19 @@ func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.extra = append(b.extra, l)
 	s := lab.NewStage(l, b.version, b.describe)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.extra = append(b.extra, l)
 	b.stages[name] = s
 	return s, nil
+}
+
+// opened gives the stage of an oracle's own, or nil.
+func (b *Panel) opened(name string) *lab.Stage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stages[name]
 }
 
 // FindLevel finds a level of the product by one of its names.

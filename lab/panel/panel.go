@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -46,11 +47,13 @@ type Panel struct {
 	version  string
 	describe lab.Describe
 	define   func(sql string) statement.Definition
-	stages   map[string]*lab.Stage // by oracle
-	extra    []*lab.Lab            // to be closed
-	seed     uint64                // of what oracles choose
+	seed     uint64 // of what oracles choose
 	orders   int
-	spent    map[string]time.Duration // by oracle; nil: it is not measured
+
+	mu     sync.Mutex               // guards what follows while judges go abreast
+	stages map[string]*lab.Stage    // by oracle
+	extra  []*lab.Lab               // to be closed
+	spent  map[string]time.Duration // by oracle; nil: it is not measured
 
 	// Around, if set, calls what executes the case; oracles' own executions do not go through it. A test of the oracles has its faults there.
 	Around func(execute func() error) error
@@ -58,10 +61,15 @@ type Panel struct {
 	// set, a permitted difference is no reason to execute it again.
 	Attempts int
 	Sparing  bool
+	// Abreast has judges that use no database of another one go side by side. It is for cases that touch nothing which databases of a server
+	// share, such as locks by name and settings of the server.
+	Abreast bool
 }
 
 // spend adds the time since a moment to an oracle's.
 func (b *Panel) spend(oracle string, since time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.spent != nil {
 		b.spent[oracle] += time.Since(since)
 	}
@@ -292,11 +300,11 @@ func (b *Panel) Executes() bool { return len(b.selection.Judges) > 0 }
 
 // Again executes a case without judging it.
 func (b *Panel) Again(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*lab.Result, error) {
-	return b.execute(ctx, b.lab, spec, p, func() {})
+	return b.execute(ctx, b.lab, spec, p, func(bool) {})
 }
 
 // execute executes the case itself, as it is executed for all oracles and whenever a finding is confirmed.
-func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (r *lab.Result, err error) {
+func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func(afresh bool)) (r *lab.Result, err error) {
 	run := func() error {
 		r, err = l.Run(ctx, spec, p, prepared)
 		return err

@@ -128,7 +128,10 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if err := c.opinion(ctx, st, got.After, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
 		return err
 	}
-	if err := c.s.Twice(ctx, c.stage, st.Session, &st.Statement, got.After, &f); err != nil {
+	if err := c.s.Recognise(ctx, c.stage, st.Session, &st.Statement, got.After, &f); err != nil {
+		return err
+	}
+	if err := c.s.Recognise(ctx, c.o.Raw, st.Session, &st.Statement, answer.Idle, &f); err != nil {
 		return err
 	}
 	if err := c.origin(ctx, st, got.After, f.Difference); err != nil {

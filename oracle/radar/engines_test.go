@@ -147,7 +147,7 @@ func (p *place) stages(t *testing.T, level product.Level) *stages {
 // execute runs a case and gives its schedule.
 func (s *stages) execute(t *testing.T, spec *scenario.Spec) *schedule.Schedule {
 	t.Helper()
-	r, err := s.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+	r, err := s.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}

@@ -110,23 +110,76 @@ func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *s
 	return t, nil
 }
 
-// Twice gives a finding about a query its cause where the query's tables give a row twice by its primary key. Its transaction runs alone, so that
-// no other one has deleted one of the two.
-func (s *Schedule) Twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+// Recognise gives a finding about a query its cause where the server shows the same bug in questions of wirecheck's own about the tables that the query reads.
+func (s *Schedule) Recognise(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	if err := s.twice(ctx, stage, session, st, now, f); err != nil {
+		return err
+	}
+	return s.jsonTruth(ctx, stage, session, st, now, f)
+}
+
+// twice gives a finding about a query its cause where a table that it reads gives a row twice by its primary key, whether the server goes by that key or not.
+// Its transaction runs alone, so that no other one has deleted one of the two.
+func (s *Schedule) twice(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
 	cause := s.DBMS().Cause(product.LockedKey)
 	if cause == nil || now != answer.Open || f.Difference.Cause != "" {
 		return nil
 	}
-	keys, err := s.keys(ctx, stage, session, st, now)
-	if err != nil || keys == nil {
-		return err
+	for _, u := range st.Reads() {
+		keys, err := s.primaryKey(ctx, stage, session, &u, now)
+		if err != nil {
+			return err
+		}
+		for _, by := range []string{"", s.DBMS().ByPrimary} {
+			if keys == nil || f.Difference.Cause != "" {
+				break
+			}
+			got, err := Ask(ctx, stage, session, "SELECT "+strings.Join(keys, ", ")+" FROM "+s.DBMS().Quote(u.Name)+by, now, s.DBMS().ErrorFails)
+			if err != nil {
+				return err
+			}
+			if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
+				f.Because(cause)
+			}
+		}
 	}
-	got, err := Ask(ctx, stage, session, (&statement.Clauses{With: st.Clauses.With, From: st.Clauses.From}).Query(strings.Join(keys, ", ")), now, s.DBMS().ErrorFails)
-	if err != nil {
-		return err
+	return nil
+}
+
+// jsonColumns asks for the JSON columns of a table; %s is the table's name as a text.
+const jsonColumns = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = %s AND DATA_TYPE = 'json'"
+
+// condition finds a column that is a condition by itself; %s is its name.
+const condition = "(?i)\\b(WHERE|NOT|AND|OR|XOR|ON|HAVING|WHEN)\\b[\\s(]*(\\w+\\.)?`?%s`?[\\s)]*($|;|\\b(AND|OR|XOR|THEN|IS|GROUP|ORDER|LIMIT|FOR|UNION)\\b)"
+
+// jsonTruth gives a finding about a query its cause where each row of a table is not in one, and one only, of the answers to "the column", "NOT the column" and "the
+// column is NULL", for a JSON column that is a condition of the query.
+func (s *Schedule) jsonTruth(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, f *oracle.Finding) error {
+	p := s.DBMS()
+	cause := p.Cause(product.JSONTruth)
+	if cause == nil || f.Difference.Cause != "" {
+		return nil
 	}
-	if rows := got.Answer.Rows; len(answer.DistinctRows(rows)) < len(rows) {
-		f.Because(cause)
+	for _, u := range st.Reads() {
+		columns, err := Ask(ctx, stage, session, fmt.Sprintf(jsonColumns, "'"+strings.ReplaceAll(u.Name, "'", "''")+"'"), now, p.ErrorFails)
+		if err != nil {
+			return err
+		}
+		for _, row := range columns.Answer.Rows {
+			if len(row) != 1 || !regexp.MustCompile(fmt.Sprintf(condition, regexp.QuoteMeta(string(row[0])))).MatchString(st.Text) {
+				continue
+			}
+			c, t := p.Quote(string(row[0])), p.Quote(u.Name)
+			count := func(where string) string { return "(SELECT COUNT(*) FROM " + t + where + ")" }
+			got, err := Ask(ctx, stage, session, "SELECT "+count(" WHERE "+c)+" + "+count(" WHERE NOT "+c)+" + "+count(" WHERE "+c+" IS NULL")+" = "+count(""), now, p.ErrorFails)
+			if err != nil {
+				return err
+			}
+			if rows := got.Answer.Rows; len(rows) == 1 && len(rows[0]) == 1 && string(rows[0][0]) == "0" {
+				f.Because(cause)
+				return nil
+			}
+		}
 	}
 	return nil
 }
@@ -146,31 +199,40 @@ var inexact = regexp.MustCompile(`(?i)float|double|real`)
 // keys are the columns that name the rows which a statement's table references give: those of the primary key of each table. Nil if a table
 // has none, or the reference is no table.
 func (s *Schedule) keys(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State) (list []string, err error) {
-	p := s.DBMS()
-	question, known := primarySQL[p.Dialect]
 	for _, u := range st.Main() {
-		if !known || u.Kind != statement.SourceTable || u.Schema != "" {
-			return nil, nil
-		}
-		name := u.Name
-		if p.Dialect == product.DialectPostgres {
-			name = p.Quote(name)
-		}
-		got, err := Ask(ctx, stage, session, fmt.Sprintf(question, "'"+strings.ReplaceAll(name, "'", "''")+"'"), now, p.ErrorFails)
-		if err != nil {
+		columns, err := s.primaryKey(ctx, stage, session, &u, now)
+		if err != nil || columns == nil {
 			return nil, err
 		}
-		if got.Answer.Err != nil || len(got.Answer.Rows) == 0 {
-			return nil, nil
-		}
-		for _, r := range got.Answer.Rows {
-			if len(r) != 2 || inexact.MatchString(string(r[1])) || r[1] == nil || len(r[1]) == 0 {
-				return nil, nil
-			}
-			list = append(list, u.Ref+"."+p.Quote(string(r[0])))
+		for _, column := range columns {
+			list = append(list, u.Ref+"."+column)
 		}
 	}
 	return list, nil
+}
+
+// primaryKey gives the columns of a table's primary key, in quotes. Nil if there is none or two of its values may have one text, or if it is no table.
+func (s *Schedule) primaryKey(ctx context.Context, stage Stage, session int, u *statement.TableUse, now answer.State) (columns []string, err error) {
+	p := s.DBMS()
+	question, known := primarySQL[p.Dialect]
+	if !known || u.Kind != statement.SourceTable || u.Schema != "" {
+		return nil, nil
+	}
+	name := u.Name
+	if p.Dialect == product.DialectPostgres {
+		name = p.Quote(name)
+	}
+	got, err := Ask(ctx, stage, session, fmt.Sprintf(question, "'"+strings.ReplaceAll(name, "'", "''")+"'"), now, p.ErrorFails)
+	if err != nil || got.Answer.Err != nil {
+		return nil, err
+	}
+	for _, r := range got.Answer.Rows {
+		if len(r) != 2 || inexact.MatchString(string(r[1])) || r[1] == nil || len(r[1]) == 0 {
+			return nil, nil
+		}
+		columns = append(columns, p.Quote(string(r[0])))
+	}
+	return columns, nil
 }
 
 // PartOf is a part of a finding: a statement, where it was executed, and what it gave.

@@ -100,7 +100,7 @@ func (q *Query) Found(ctx context.Context, name string, class oracle.Class, rule
 	}
 	slices.Sort(f.Tables)
 	f.Tables = slices.Compact(f.Tables)
-	if err := q.s.Twice(ctx, q.stage, q.Session, &q.Statement, q.now, &f); err != nil {
+	if err := q.s.Recognise(ctx, q.stage, q.Session, &q.Statement, q.now, &f); err != nil {
 		return err
 	}
 	q.s.Permit(&f, q.Statement.Text)

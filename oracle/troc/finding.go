@@ -122,7 +122,9 @@ func (c *check) verdict(worlds []*world) schedule.Verdict {
 		for _, n := range best.causes {
 			v.Findings = append(v.Findings, c.known(n, best.causes))
 		}
-		v.Findings = append(v.Findings, c.finding(&best.mismatch, nil))
+		if !c.judged[best.step] { // else its answer is a finding already
+			v.Findings = append(v.Findings, c.finding(&best.mismatch, nil))
+		}
 		return v
 	}
 	best := slices.MinFunc(worlds, func(a, b *world) int {

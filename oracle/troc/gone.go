@@ -92,7 +92,7 @@ func (c *check) met(ctx context.Context, w *world, i int, r roles, cand *candida
 
 // twice judges rows of one primary key that a SELECT returned twice: no state of the table has them, whether or not its view can be made. Where
 // rows are not kept under their key, a snapshot can show the row that another transaction has deleted beside the one that this one has
-// inserted since: whether that is a bug, the product's cause says.
+// inserted since: whether that is a bug, the product's cause says. Where it wrote no version, its own locks may be the cause.
 func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
@@ -118,6 +118,9 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 			return
 		}
 	}
+	if !wrote && c.locksBefore(x, i, table) {
+		cause = c.p.Cause(product.LockedKey)
+	}
 	seen := map[string]bool{}
 	for _, values := range st.Answer.Rows {
 		var k string
@@ -135,6 +138,16 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 		}, cause))
 		return
 	}
+}
+
+// locksBefore reports whether a transaction has locked rows of a table, or tried to write some, before step i.
+func (c *check) locksBefore(x, i int, table string) bool {
+	for n := range i {
+		if kind, ok := c.kind(n); ok && c.txOf[n] == x && slices.Contains(c.roles(kind, &c.s.Steps[n].Statement).locked, table) {
+			return true
+		}
+	}
+	return false
 }
 
 // plain reports whether a SELECT reads one table, by its name alone, and gives each of its rows by itself.

@@ -907,6 +907,20 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|0 2|5`,
 			[]at{{"tidb", "rr", "violation: " + string(product.KeyTwice)}, {"postgres", "rr", "permitted: " + string(product.KeyTwice)}, {"mysql mariadb", "rr", result}, {"postgres", "rc", result}}},
+		{"two rows with one primary key: one that the transaction has locked", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE a = 2 FOR UPDATE -> 2|0
+			A: SELECT * FROM t -> 1|0 2|0 2|0
+			A: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"tidb", "rr", "violation: " + string(product.LockedKey)}, {"mysql mariadb postgres", "rr", result}}},
+		{"two rows with one primary key, of which the transaction has locked none", `
+			A: BEGIN
+			B: SELECT * FROM t WHERE a = 2 FOR UPDATE -> 2|0
+			A: SELECT * FROM t -> 1|0 2|0 2|0
+			A: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"tidb mysql mariadb postgres", "rr", result}}},
 		{"one of them", `
 			A: BEGIN
 			A: SELECT * FROM t -> 1|0 2|0

@@ -112,7 +112,7 @@ func TestMutants(t *testing.T) {
 				total, caught := 0, 0
 				for n := 0; n < cases; n++ {
 					spec := g.Case().Spec
-					result, err := pair.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+					result, err := pair.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 					if err != nil {
 						continue // the server does not take the setup
 					}

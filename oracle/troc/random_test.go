@@ -102,7 +102,7 @@ func TestRandom(t *testing.T) {
 func (n *tally) judge(t *testing.T, pair *pair, spec *scenario.Spec) bool {
 	t.Helper()
 	start := time.Now()
-	r, err := pair.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+	r, err := pair.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 	if err != nil {
 		return false // the server does not take the setup
 	}

@@ -109,7 +109,7 @@ func (p *place) at(t *testing.T, level product.Level) *pair {
 // execute executes one permutation.
 func (p *pair) execute(t *testing.T, spec *scenario.Spec) *schedule.Schedule {
 	t.Helper()
-	r, err := p.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+	r, err := p.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}

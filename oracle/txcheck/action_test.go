@@ -111,7 +111,7 @@ permutation a1 a2 a3 b1 a4 a5
 					}
 					for i, again := 0, 0; i < 2; i++ {
 						always := i == 1
-						r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+						r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -232,7 +232,7 @@ func TestByRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+				r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 				if err != nil {
 					t.Fatal(err)
 				}

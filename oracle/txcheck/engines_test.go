@@ -125,7 +125,7 @@ func (b *bench) check(t testing.TB, spec *scenario.Spec, p *scenario.Permutation
 // timed is check, and says how long the oracle took.
 func (b *bench) timed(t testing.TB, spec *scenario.Spec, p *scenario.Permutation) (time.Duration, schedule.Verdict) {
 	t.Helper()
-	r, err := b.lab.Run(t.Context(), spec, p, func() {})
+	r, err := b.lab.Run(t.Context(), spec, p, func(bool) {})
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}

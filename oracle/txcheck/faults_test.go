@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 				b := p.bench(t, level, 1)
 				for _, fault := range faults {
 					for _, always := range []bool{false, true} {
-						r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func() {})
+						r, err := b.lab.Run(t.Context(), spec, spec.Permutations[0], func(bool) {})
 						if err != nil {
 							t.Fatal(err)
 						}

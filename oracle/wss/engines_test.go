@@ -101,7 +101,7 @@ func (s *site) open(t testing.TB, level product.Level) *bench {
 
 // run executes a case.
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*schedule.Schedule, error) {
-	r, err := b.lab.Run(ctx, spec, p, func() {})
+	r, err := b.lab.Run(ctx, spec, p, func(bool) {})
 	if err != nil {
 		return nil, err
 	}

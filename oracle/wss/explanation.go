@@ -95,6 +95,9 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []product.Caus
 		if want.addressed == got || want.addressed && want.values != nil && answer.SameRow(want.values, v.values) { // it would have left the row as it is
 			continue
 		}
+		if got && !slices.ContainsFunc(s[r].versions, func(v version) bool { return v.writer == m.of[a.step] && v.at == m.s.Steps[a.step].Done }) { // it left the row as it is
+			continue
+		}
 		without, err := on(v, used)
 		if err != nil {
 			return nil, err

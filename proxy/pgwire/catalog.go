@@ -21,7 +21,8 @@ var settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'), p
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 AND pg_catalog.lower(pg_catalog.current_setting('search_path')) LIKE '%pg_temp%' THEN 'null' ` +
 	`ELSE pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text END, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
 	`pg_catalog.pg_my_temp_schema(), pg_catalog.to_regnamespace('wirecheck'), pg_catalog.concat_ws(' '` + definitions() + `), ` +
-	`pg_catalog.current_setting('client_connection_check_interval', true), pg_catalog.current_setting('session_replication_role')`
+	`pg_catalog.current_setting('client_connection_check_interval', true), pg_catalog.current_setting('session_replication_role'), ` +
+	`pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text`
 
 // definitions are what definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_operator, pg_rewrite, pg_trigger
 // and pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
@@ -54,7 +55,7 @@ func askSettings(ask func(sql string) (*own, error)) (q *own, err error) {
 }
 
 // settingsCells are how many cells the answer to settingsQuery has.
-const settingsCells = 10
+const settingsCells = 11
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
@@ -154,14 +155,14 @@ func (c *clientHalf) learnFor(s *rewrite.Script, missing []rewrite.Name, catalog
 
 // learnNames takes over the answer to a question for names, and reports whether it could.
 func (c *clientHalf) learnNames(answer *own, catalog *rewrite.Catalog, names []rewrite.Name) bool {
-	v, observer := c.environment, c.session.observer
+	v := c.environment
 	read, why := load(c.pipeline, answer, names)
 	if why != "" {
 		c.unknown(why, v.database.changes.Last())
 		return false
 	}
-	if observer.server(v.database, read) != catalog.Server { // it is another server now, or another mode of it
-		observer.Renew()
+	if v.database.server(read) != catalog.Server { // it is another server now, or another mode of it
+		c.session.observer.Renew(true)
 		return true
 	}
 	catalog.Learn(read.Known, v.since(), false)
@@ -222,7 +223,7 @@ func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog)
 		if _, _, why := c.adopt(settings); why != "" {
 			return false, nil
 		}
-		catalog = rewrite.NewCatalog(c.session.observer.server(c.environment.database, read), nil)
+		catalog = rewrite.NewCatalog(c.environment.database.server(read), nil)
 		c.environment.learnedInside(catalog)
 	}
 	catalog.Learn(read.Known, 0, false)
@@ -341,7 +342,7 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 			c.unknown(why, changes)
 			return nil
 		}
-		if !known || observer.server(v.database, read) != catalog.Server { // a user has defined an operator, say
+		if !known || v.database.server(read) != catalog.Server { // a user has defined an operator, say
 			catalog = observer.learned(v.database, reader, read)
 		}
 		catalog.Compare(read.Known, now, whole, count)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -140,7 +141,7 @@ func (v *environment) known(plain bool) (*rewrite.Catalog, postgres.Session) {
 }
 
 // outside says that the session is outside of a transaction and the server has nothing to do: what this session did to the
-// schema is there. It reports whether the settings are known, and whether what they depend on is as it was.
+// schema is there. It reports whether the settings are known, and whether what they depend on is as it was and a catalog has its horizon.
 func (v *environment) outside() (settled, current bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -148,7 +149,8 @@ func (v *environment) outside() (settled, current bool) {
 	v.settled = v.settled && !v.within
 	v.schema, v.touched, v.inside, v.within = false, nil, nil, false
 	v.idle = v.database.changes.Now()
-	return v.settled, v.settled && v.database.changes.Last() == v.changes
+	_, judged := v.database.horizon.XID()
+	return v.settled, v.settled && v.database.changes.Last() == v.changes && (judged || v.catalog == nil)
 }
 
 // since gives the number of changes that the open transaction, or one that begins now, sees for sure.
@@ -240,6 +242,11 @@ func (v *environment) settings(q *own) (reader readerKey, level, count, why stri
 		}
 	}
 	v.settled, v.nameFree = true, len(row[6]) == 0
+	horizon, err := strconv.ParseUint(string(row[10]), 10, 64)
+	if err != nil {
+		return reader, "", "", "the oldest running transaction cannot be read"
+	}
+	v.database.horizon.Learn(horizon)
 	if string(row[9]) == "replica" {
 		v.database.orphans.Store(true)
 	}

@@ -1,7 +1,6 @@
 package pgwire
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -47,7 +46,7 @@ type databaseKey struct{ upstream, name string }
 type database struct {
 	changes rewrite.Changes // of the schema, as far as they were seen
 	asks    atomic.Uint64   // the last bit is the answer to AsksQuery, the others the change behind which it was asked, plus 1
-	horizon uint64          // see rewrite.Server; 0 if it is not known
+	horizon rewrite.Horizon // a session that finds it unknown asks for it
 	readers map[readerKey]*reading
 	orphans atomic.Bool  // a session wrote, or may have written, rows whose foreign keys nobody looked at
 	looked  atomic.Int64 // when a session last asked for settings, and what the server counts of definitions; nanoseconds
@@ -127,7 +126,7 @@ func (o *Observer) known(d *database, r readerKey) *reading {
 
 // learned makes the catalog for a reader, in which nothing is known yet.
 func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *reading {
-	server := o.server(d, read)
+	server := d.server(read)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c := d.readers[r]; c != nil && c.Server == server { // another session was faster
@@ -141,25 +140,24 @@ func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *re
 	return c
 }
 
-// server gives what a reading says of the server, with the horizon of the first reading of the database: what was written
-// in between is not initial.
-func (o *Observer) server(d *database, read *postgres.Reading) rewrite.Server {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	d.horizon = cmp.Or(d.horizon, read.Server.Horizon)
+// server gives what a reading says of the server, with the horizon of the database.
+func (d *database) server(read *postgres.Reading) rewrite.Server {
 	s := read.Server
-	s.Horizon = d.horizon
+	s.Horizon = &d.horizon
 	return s
 }
 
-// Renew takes everything that was written up to now for initial: the next reading of a database's catalog says which
-// transactions these are. It is for those who begin a new judgement, while no session is in a transaction.
-func (o *Observer) Renew() {
+// Renew takes everything that was written up to now for initial: the next question for settings says which transactions these are. It is for
+// those who begin a new judgement, while no session is in a transaction. afresh says that clients who do not use the proxy may have changed definitions:
+// then the catalog is read again, too.
+func (o *Observer) Renew(afresh bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, d := range o.databases {
-		d.horizon = 0
-		clear(d.readers)
-		d.changes.Add()
+		d.horizon.Forget()
+		if afresh {
+			clear(d.readers)
+			d.changes.Add()
+		}
 	}
 }

@@ -65,7 +65,7 @@ const serverRow = `SELECT pg_catalog.json_build_object('k', 'database', 'name', 
  'events', (SELECT pg_catalog.count(*) > 0 FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D'),
  'operators', EXISTS (SELECT FROM pg_catalog.pg_operator JOIN pg_catalog.pg_type t ON t.oid = oprright WHERE pg_operator.oid >= 16384 AND oprleft < 16384 AND oprright < 16384 AND typcategory <> 'A' AND
    oprname IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '+', '-', '&&', '@>', '<@')),
- 'wal', pg_catalog.current_setting('wal_level'), 'horizon', pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text)::pg_catalog.text`
+ 'wal', pg_catalog.current_setting('wal_level'))::pg_catalog.text`
 
 // AsksQuery asks whether something in the database may ask for the text of the running statement: the body of a function,
 // a default, or a view.
@@ -145,7 +145,6 @@ type catalogRow struct {
 	Events    bool   `json:"events"`
 	WAL       string `json:"wal"`
 	Operators bool   `json:"operators"`
-	Horizon   uint64 `json:"horizon,string"`
 }
 
 // Reading is the answer to a CatalogQuery or NamesQuery.
@@ -214,7 +213,7 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 			}
 		case "database":
 			in.Server = rewrite.Server{
-				Database: r.Name, Version: r.Version, Horizon: r.Horizon, Standby: r.Standby, Encoding: r.Encoding,
+				Database: r.Name, Version: r.Version, Standby: r.Standby, Encoding: r.Encoding,
 				Minimal: r.WAL == "minimal", EventTriggers: r.Events, Operators: r.Operators,
 			}
 		}

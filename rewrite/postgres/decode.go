@@ -46,7 +46,7 @@ type part struct {
 	apart   bool                                                       // what others read: see rewrite.Plan.Cascades, Lacking and Snapshot
 	image   []string
 	was     bool
-	horizon uint32
+	horizon *rewrite.Horizon
 	columns bool // capture by columns, see columnAccess: none of the above but key, group, rel and op
 }
 
@@ -389,10 +389,11 @@ func (p *part) relation(oid uint32) (string, error) {
 	return "", &rewrite.ChangedError{Table: p.rel.Name}
 }
 
-// initial reports whether xid is older than the horizon. Transaction ids are compared modulo 2^32; 1 and 2 are older
+// initial reports whether xid is surely older than the horizon. Transaction ids are compared modulo 2^32; 1 and 2 are older
 // than all others (manual, 25.1.5).
 func (p *part) initial(xid uint32) bool {
-	return xid < 3 || int32(xid-p.horizon) < 0
+	horizon, known := p.horizon.XID()
+	return xid < 3 || known && int32(xid-uint32(horizon)) < 0
 }
 
 // tid checks the form "(block,offset)".

@@ -10,11 +10,17 @@ import (
 	"wirecheck/rewrite"
 )
 
+func horizon(xid uint64) *rewrite.Horizon {
+	h := &rewrite.Horizon{}
+	h.Learn(xid)
+	return h
+}
+
 func decodeParts() (plain, child part) {
 	rel := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "t"}, Kind: "table", OID: 16400}
 	root := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "p"}, Kind: "partitioned", OID: 16500, Partitions: []uint32{16501}}
-	plain = part{rel: rel, op: history.OpRead, lsn: true, key: true, horizon: 1000}
-	child = part{rel: root, op: history.OpRead, lsn: true, key: true, horizon: 1000}
+	plain = part{rel: rel, op: history.OpRead, lsn: true, key: true, horizon: horizon(1000)}
+	child = part{rel: root, op: history.OpRead, lsn: true, key: true, horizon: horizon(1000)}
 	return plain, child
 }
 
@@ -106,4 +112,16 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHorizonNotKnown: where nobody knows which transactions came before a judgement, a version is of an unknown writer, and not initial.
+func TestHorizonNotKnown(t *testing.T) {
+	for _, p := range []part{{}, {horizon: &rewrite.Horizon{}}} {
+		if p.initial(5) || p.initial(1<<31+5) || !p.initial(2) {
+			t.Errorf("without a horizon, transaction 5 is initial: %v, 2^31 + 5: %v, the frozen one: %v", p.initial(5), p.initial(1<<31+5), p.initial(2))
+		}
+	}
+	if p := (part{horizon: horizon(1000)}); !p.initial(999) || p.initial(1000) {
+		t.Errorf("with horizon 1000, transaction 999 is initial: %v, 1000: %v", p.initial(999), p.initial(1000))
+	}
 }

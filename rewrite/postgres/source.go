@@ -385,7 +385,7 @@ func (x *instrumentation) part(s source, op history.Op) part {
 		op = history.OpLock
 	}
 	return part{
-		rel: s.rel, op: op, horizon: uint32(x.catalog.Horizon),
+		rel: s.rel, op: op, horizon: x.catalog.Horizon,
 		// The position is the same for all tables of a row. In recovery the function is an error (manual, 9.27.3).
 		lsn: x.native && len(x.parts) == 0 && !x.catalog.Standby && !x.distinct,
 	}

@@ -69,7 +69,7 @@ const (
 
 // The pause between two looks grows with the time that a step has taken already.
 const (
-	pauseShare = 8
+	pauseShare = 3
 	pauseLimit = 5 * time.Millisecond
 )
 
@@ -390,9 +390,6 @@ func (sh *Shell) ask(ctx context.Context, sessions []scheduler.Session, changes 
 	findCircles(sessions, waits)
 	if sh.believe(sessions, waits, changes) {
 		return nil
-	}
-	if pause < time.Millisecond {
-		return context.Cause(ctx) // a shorter pause is as long as the look itself
 	}
 	return sh.await(ctx, pause, nil)
 }

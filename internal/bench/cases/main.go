@@ -124,7 +124,7 @@ func cases(ctx context.Context, l *lab.Lab, spec *scenario.Spec, n int, seed uin
 	orders := slices.Collect(spec.Orders(scenario.Mode{Kind: scenario.KindRandom, N: n}, scenario.Choice{Intn: rand.New(rand.NewPCG(seed, 0)).IntN}))
 	began := time.Now()
 	for i := range n {
-		r, err := l.Run(ctx, spec, orders[i%len(orders)], func() {})
+		r, err := l.Run(ctx, spec, orders[i%len(orders)], func(bool) {})
 		if err == nil {
 			err = r.Trouble
 		}

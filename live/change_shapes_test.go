@@ -49,6 +49,8 @@ func (s shapes) query(rng *rand.Rand) (string, []any) {
 		"SELECT a.id FROM a WHERE (a.k, a.v) IN (SELECT b.a, b.v FROM b) ORDER BY a.id",
 		"SELECT coalesce((SELECT b.v FROM "+of("b")+" ORDER BY b.id LIMIT 1), -1)",
 		"SELECT a.id FROM "+of("a")+" ORDER BY (SELECT count(*) FROM b WHERE b.a = a.id), a.id LIMIT 1",
+		"SELECT a.id FROM a WHERE "+own("a")+" AND a.k IN (SELECT x.k FROM a x WHERE "+own("x")+") ORDER BY a.id",
+		"SELECT count(*) FROM a WHERE "+own("a")+" AND EXISTS (SELECT 1 FROM a x WHERE x.k = a.k AND "+own("x")+")",
 		"SELECT x.id, y.id FROM a x JOIN a y ON y.k = x.k AND y.id > x.id WHERE "+own("x")+" ORDER BY x.id, y.id",
 	), nil
 }

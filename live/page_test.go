@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -97,6 +98,31 @@ func TestPagesPrepared(t *testing.T) {
 		found, r := s.play("READ COMMITTED", "1 ?", "2 ?", "1 INSERT INTO item (id, list, name, n, at) VALUES (10, "+f.mine+")", "2 INSERT INTO item (id, list, name, n, at) VALUES (11, "+f.other+")", "1 COMMIT", "2 COMMIT")
 		if got := strings.Join(found, ", "); got != f.want {
 			t.Errorf("%s, %s: found %q, want %q; %s", f.query, f.mine, got, f.want, r.Coverage)
+		}
+	}
+}
+
+// TestNoGroups: an answer without groups tells that there was none, if LIMIT allows one.
+func TestNoGroups(t *testing.T) {
+	s := newStand(t, 2, "CREATE TABLE item (id INT PRIMARY KEY, list INT, name VARCHAR(20), n INT, at TIMESTAMP)", "CREATE TABLE tag (id INT PRIMARY KEY, name TEXT)")
+	for _, f := range []struct {
+		query  string
+		values []any
+		want   string
+		exact  int
+	}{
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n ORDER BY n LIMIT 5", []any{2}, "G2 write skew", 4},
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n ORDER BY n LIMIT $2", []any{2, 5}, "G2 write skew", 4},
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n ORDER BY n LIMIT $2", []any{2, 0}, "", 2},
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n HAVING count(*) > 1 ORDER BY n LIMIT $2", []any{2, 5}, "", 2},
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n ORDER BY n LIMIT $2", []any{1, 4}, "G2 write skew", 4},
+		{"SELECT n, count(*) FROM item WHERE list = $1 GROUP BY n ORDER BY n LIMIT $2", []any{1, 3}, "", 2},
+	} {
+		s.stock()
+		s.asked = func(int) (string, []any) { return f.query, f.values }
+		found, r := s.play("READ COMMITTED", "1 ?", "2 ?", "1 INSERT INTO item (id, list, name, n) VALUES (10, "+fmt.Sprint(f.values[0])+", 'x', 100)", "2 INSERT INTO item (id, list, name, n) VALUES (11, "+fmt.Sprint(f.values[0])+", 'y', 101)", "1 COMMIT", "2 COMMIT")
+		if got := strings.Join(found, ", "); got != f.want || r.Coverage.Exact != f.exact {
+			t.Errorf("%s of %v: found %q, want %q with %d exact; %s", f.query, f.values, got, f.want, f.exact, r.Coverage)
 		}
 	}
 }

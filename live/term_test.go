@@ -22,6 +22,8 @@ var termForms = []struct {
 	{"an array", "SELECT count(*) FROM stay WHERE room = ANY (ARRAY[1, 2])", "n) VALUES (ID, 2, 1)", "n) VALUES (ID, 3, 1)", false},
 	{"the day of a day", "SELECT COUNT(*) FROM stay WHERE DATE(begins) = '2026-01-01' AND room = 1", "begins) VALUES (ID, 1, '2026-01-01')", "begins) VALUES (ID, 1, '2026-01-02')", true},
 	{"the day", "SELECT COUNT(*) FROM stay WHERE DATE(begun) = '2026-01-01'", "begun) VALUES (ID, 1, '2026-01-01 23:00:00')", "begun) VALUES (ID, 1, '2026-01-02 00:00:00')", true},
+	{"the day by a cast", "SELECT COUNT(*) FROM stay WHERE CAST(begun AS DATE) = '2026-01-01'", "begun) VALUES (ID, 1, '2026-01-01 23:00:00')", "begun) VALUES (ID, 1, '2026-01-02 00:00:00')", true},
+	{"a day between two columns", "SELECT COUNT(*) FROM stay WHERE room = 1 AND '2026-01-02' BETWEEN begins AND ends", "begins, ends) VALUES (ID, 1, '2026-01-01', '2026-01-02')", "begins, ends) VALUES (ID, 1, '2026-01-03', '2026-01-04')", true},
 	{"a sum of columns", "SELECT COUNT(*) FROM stay WHERE cap - n >= 2", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 2, 3)", true},
 	{"two columns", "SELECT id FROM stay WHERE n < cap AND room = 1", "n, cap) VALUES (ID, 1, 1, 3)", "n, cap) VALUES (ID, 1, 3, 3)", true},
 	{"a text that is trimmed and folded", "SELECT COUNT(*) FROM stay WHERE LOWER(TRIM(guest)) = 'ann'", "guest) VALUES (ID, 1, ' Ann ')", "guest) VALUES (ID, 1, 'Anne')", true},
@@ -77,7 +79,7 @@ func TestTerms(t *testing.T) {
 
 // TestTermsFamily plays those of MariaDB and its relatives.
 func TestTermsFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begins DATE, begun DATETIME, n INT, cap INT, guest VARCHAR(20), made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)")
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, "CREATE TABLE stay (id INT PRIMARY KEY, room INT, begins DATE, ends DATE, begun DATETIME, n INT, cap INT, guest VARCHAR(20), made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)")
 	s.terms(true)
 	if testserver.IsTiDB() {
 		return

@@ -95,6 +95,8 @@ type Plan struct {
 	WithRows history.Coverage
 	Rows     int
 	Below    int // WithRows is the coverage of an answer with fewer rows, none included; 0: see there
+	// Bounded says that WithRows is the coverage of an answer with fewer rows than the LIMIT of the first Ask, which is a parameter.
+	Bounded bool
 	// WithoutRows is the coverage of a statement that changed no row, where that is more than Coverage. It is empty for other statements.
 	WithoutRows history.Coverage
 	// Empty is the coverage of SELECT EXISTS that found no row, where that is more than Coverage. It is empty for other statements.

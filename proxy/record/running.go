@@ -112,11 +112,17 @@ func (r *Running) Opaque(why string) { r.opaque = why }
 // Plan is the plan of the statement that runs.
 func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
 
+// bounded reports whether the answer has fewer rows than LIMIT allows, see rewrite.Plan.Bounded.
+func (r *Running) bounded() bool {
+	p := r.Plan()
+	return p.Bounded && len(p.Asks) > 0 && p.Asks[0].Limit != nil && settled(&p.Asks[0]).Allows(r.decoded+1)
+}
+
 // coverage is what was seen of the statement, and why not all.
 func (r *Running) coverage() (history.Coverage, string) {
 	p := r.Plan()
 	seen, why := p.Coverage, p.Why
-	if p.WithRows != "" && (p.Below == 0 && r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.decoded < p.Below || r.met()) {
+	if p.WithRows != "" && (p.Below == 0 && !p.Bounded && r.decoded > 0 && (p.Rows == 0 || r.decoded == p.Rows) || r.decoded < p.Below || r.met() || r.bounded()) {
 		seen, why = p.WithRows, ""
 	}
 	if p.WithoutRows != "" && r.decoded == 0 {

@@ -31,6 +31,7 @@ var conditionValues = []struct {
 	{"b", "BIGINT UNSIGNED", []string{"0", "18446744073709551615", "9223372036854775808", "7", "NULL"}},
 	{"d", "DATE", []string{"'2026-01-01'", "'2026-01-2'", "'2024-02-29'", "'2026-12-31'", "NULL"}},
 	{"l", "DATETIME(6)", []string{"'2026-01-01 00:00:00'", "'2026-01-01 23:59:59.999999'", "'2026-1-2 9:00:00'", "NULL"}},
+	{"k", "DATETIME", []string{"'2026-01-01 12:00:00'", "'2026-1-2 9:00:00'", "NULL"}},
 }
 
 // oddTexts are texts that collations may take for equal, or order in ways of their own.
@@ -55,7 +56,10 @@ func (c conditionMaker) of(name string) string {
 
 func (c conditionMaker) leaf() string {
 	op := c.pick("=", "<>", "<", "<=", ">", ">=")
-	switch c.IntN(22) {
+	switch c.IntN(23) {
+	case 22: // a value between two columns
+		return c.pick(c.of("l")+c.pick(" BETWEEN ", " NOT BETWEEN ")+c.pick("l AND k", "k AND l", "l AND l", "d AND l", "d AND d"), c.pick(c.of("i"), c.of("m"), "'7'", "j")+c.pick(" BETWEEN ", " NOT BETWEEN ")+c.pick("i AND j", "j AND i", "i AND 7", "i AND m", "u AND b", "i AND t"),
+			c.of("t")+" BETWEEN t AND tb", "'2026-01-01' BETWEEN DATE(l) AND CAST(k AS DATE)", "'2026-01-01' BETWEEN d AND d", "'2026-01-01' BETWEEN DATE(l) AND l", "20260101 BETWEEN l AND k")
 	case 21:
 		return "uu " + c.pick(op, op, "<=>", "LIKE") + " " + c.pick(c.of("uu"), c.of("uu"), "'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", "0", "'6ba7%'", "t")
 	case 19:
@@ -98,7 +102,7 @@ func (c conditionMaker) leaf() string {
 	case 6:
 		return c.pick("d", "l") + " " + op + " " + c.of(c.pick("d", "l"))
 	case 7:
-		return c.pick("DATE(l)", "date(l)", "DATE(d)") + " " + c.pick("= '2026-01-01'", "<> '2026-01-01'", "< '2026-01-02'", "<= '2026-01-01'", "> '2026-01-01'", ">= '2026-01-02'", "BETWEEN '2026-01-01' AND '2026-01-01'",
+		return c.pick("DATE(l)", "date(l)", "DATE(d)", "CAST(k AS DATE)", "CONVERT(l, DATE)") + " " + c.pick("= '2026-01-01'", "<> '2026-01-01'", "< '2026-01-02'", "<= '2026-01-01'", "> '2026-01-01'", ">= '2026-01-02'", "BETWEEN '2026-01-01' AND '2026-01-01'",
 			"IN ('2026-01-01')", "= NULL", "= '2026-01-01 00:00:00'", "= 20260101", "= '2026-1-1'")
 	case 8:
 		return c.pick("i", "t", "d", "l") + c.pick(" IS NULL", " IS NOT NULL")
@@ -164,7 +168,7 @@ func TestConditions(t *testing.T) {
 	var names, texts []string
 	for _, v := range conditionValues {
 		names, texts = append(names, v.name), append(texts, "IFNULL(REPLACE("+v.name+", ' 0', 'T0'), 'NULL')")
-		if v.name != "l" {
+		if v.name != "l" && v.name != "k" {
 			texts[len(texts)-1] = "IFNULL(CONCAT(" + v.name + "), 'NULL')"
 		}
 	}

@@ -399,13 +399,22 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 		}
 		return negated(e.Not, a.open("in", e.Expr, e.List...))
 	case *ast.BetweenExpr:
-		return negated(e.Not, a.open(">=", e.Expr, e.Left).Between(a.open("<=", e.Expr, e.Right)))
+		return negated(e.Not, a.between(e))
 	case *ast.PatternLikeOrIlikeExpr:
 		if e.IsLike {
 			return negated(e.Not, a.like(e))
 		}
 	}
 	return condition.Unknown("a condition of another form")
+}
+
+// between makes a condition of BETWEEN: of a column and two values, or of a value and two columns of one type, which all three are compared as (MySQL manual, 14.4.2).
+func (a *asker) between(e *ast.BetweenExpr) condition.Condition {
+	low, high := a.operand(e.Left), a.operand(e.Right)
+	if a.operand(e.Expr).kind == "" && low.name != "" && high.name != "" && low.typ == high.typ && low.reads == high.reads && low.kind.Orders() && low.kind != condition.Folded {
+		return condition.And(a.open("<=", e.Left, e.Expr), a.open(">=", e.Right, e.Expr))
+	}
+	return a.open(">=", e.Expr, e.Left).Between(a.open("<=", e.Expr, e.Right))
 }
 
 func negated(is bool, c condition.Condition) condition.Condition {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/mysql"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"wirecheck/statement/condition"
@@ -24,6 +25,19 @@ func (a *asker) operand(n ast.ExprNode) operand {
 		kind := a.kindHere(at)
 		return operand{kind: kind, reads: kind, typ: typeName(at.Type), name: name}
 	}
+	if day := dayOf(n); day != nil {
+		of := operand{}
+		if name, _ := a.column(day); name != "" {
+			of = a.operand(day)
+		}
+		switch of.kind {
+		case condition.Timestamp:
+			of.reads = condition.Date
+			return of
+		case condition.Date: // the day of a day, as Laravel asks for it
+			return of
+		}
+	}
 	f, ok := unwrapped(n).(*ast.FuncCallExpr)
 	if !ok || f.Schema.O != "" || len(f.Args) == 0 {
 		return a.computed(n)
@@ -34,11 +48,6 @@ func (a *asker) operand(n ast.ExprNode) operand {
 	}
 	switch {
 	case of.name == "":
-	case f.FnName.L == "date" && len(f.Args) == 1 && of.kind == condition.Timestamp:
-		of.reads = condition.Date
-		return of
-	case f.FnName.L == "date" && len(f.Args) == 1 && of.kind == condition.Date: // the day of a day, as Laravel asks for it
-		return of
 	case (f.FnName.L == "coalesce" || f.FnName.L == "ifnull") && len(f.Args) == 2 && of.kind == condition.Number:
 		if v := a.value(f.Args[1], of.kind); v != nil {
 			of.term, of.name = &condition.Term{Fn: "coalesce", Args: []condition.Arg{{Column: of.name}, {Value: v}}}, ""
@@ -46,6 +55,21 @@ func (a *asker) operand(n ast.ExprNode) operand {
 		}
 	}
 	return a.computed(n)
+}
+
+// dayOf gives the argument of DATE(), or of CAST(... AS DATE); nil if an expression is neither.
+func dayOf(n ast.ExprNode) ast.ExprNode {
+	switch f := unwrapped(n).(type) {
+	case *ast.FuncCallExpr:
+		if f.Schema.O == "" && f.FnName.L == "date" && len(f.Args) == 1 {
+			return f.Args[0]
+		}
+	case *ast.FuncCastExpr:
+		if f.FunctionType == ast.CastFunction && f.Tp.GetType() == mysql.TypeDate {
+			return f.Expr
+		}
+	}
+	return nil
 }
 
 // difference gives left - right, of two sums of columns that are numbers with a sign, and of constants: what is unsigned may not fall below zero (MySQL

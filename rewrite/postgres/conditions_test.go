@@ -57,7 +57,10 @@ func (c conditionMaker) comparison() string { return c.pick("=", "<>", "<", "<="
 
 func (c conditionMaker) leaf() string {
 	cast := func(v, typ string) string { return v + "::" + typ }
-	switch c.IntN(29) {
+	switch c.IntN(30) {
+	case 29: // a value between two columns
+		return c.pick(c.of("l")+c.pick(" BETWEEN ", " NOT BETWEEN ")+c.pick("l AND k", "k AND l", "d AND k"), c.pick(c.of("i"), c.of("m"), "j")+c.pick(" BETWEEN ", " NOT BETWEEN ")+c.pick("i AND j", "j AND i", "i AND 7", "i AND m", "m AND i + j"),
+			c.of("t")+" BETWEEN t AND y", "'2026-01-01' BETWEEN date(l) AND k::date", c.of("z")+" BETWEEN z AND l", "5 BETWEEN SYMMETRIC j AND i")
 	case 26:
 		return c.pick("g->>'a'", "g->'b'->>'c'", "g#>>'{b,c}'", "g#>>'{a}'", "g->'n'->>'x'", "upper(g->>'a')", "g->>'z'", "g#>>'{b,d,0}'", "g->>'b'") + c.pick(" = ", " <> ", " LIKE ", " IS DISTINCT FROM ") + c.pick("'x'", "'y'", "'X'", "'true'", "'{\"c\": \"y\", \"d\": [1, 2]}'", "NULL", "'1'")
 	case 27:

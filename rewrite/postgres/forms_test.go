@@ -248,24 +248,24 @@ var forms = []form{
 	{`SELECT DISTINCT substr(note, NULL) FROM orders`, "exact", ""},
 	{`SELECT DISTINCT account_id FROM orders LIMIT 1`, "opaque", ""},
 	// with fewer rows than LIMIT says, the answer has read everything
-	{`SELECT DISTINCT account_id FROM orders LIMIT 9`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT DISTINCT account_id FROM orders LIMIT 2`, "rows", ""},
+	{`SELECT DISTINCT account_id FROM orders LIMIT 9`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
+	{`SELECT DISTINCT account_id FROM orders LIMIT 2`, "exact", ""},
 	{`SELECT DISTINCT account_id FROM orders LIMIT 2000`, "opaque", ""},
 	{`SELECT DISTINCT account_id FROM orders ORDER BY 1 FETCH FIRST 9 ROWS WITH TIES`, "opaque", ""},
 	{`SELECT DISTINCT upper(note) FROM orders LIMIT 9`, "opaque", ""}, // it could fail behind its first row
 	{`SELECT DISTINCT o.account_id, o.note FROM orders o JOIN account a ON a.id = o.account_id ORDER BY 1, 2 LIMIT 3 OFFSET 1`, "rows", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
 	{`SELECT DISTINCT o.account_id, o.note FROM orders o JOIN account a ON a.id = o.account_id ORDER BY 1, 2 LIMIT 2 OFFSET 1`, "rows", ""},
-	{`SELECT account_id, count(*) FROM orders GROUP BY 1 LIMIT 10`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT id FROM account UNION SELECT id FROM orders ORDER BY 1 LIMIT 100`, "rows", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
-	{`SELECT id FROM account UNION SELECT id FROM orders ORDER BY 1 LIMIT 8`, "rows", ""},
-	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.amount > 0) q ORDER BY ids LIMIT 9`, "rows", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
+	{`SELECT account_id, count(*) FROM orders GROUP BY 1 LIMIT 10`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
+	{`SELECT id FROM account UNION SELECT id FROM orders ORDER BY 1 LIMIT 100`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
+	{`SELECT id FROM account UNION SELECT id FROM orders ORDER BY 1 LIMIT 8`, "exact", ""},
+	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.amount > 0) q ORDER BY ids LIMIT 9`, "exact", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
 	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE coalesce(o.amount, 1) > 0) q ORDER BY ids LIMIT 9`, "opaque", ""},
 	// no index has the ends of the column
 	{`SELECT id, (SELECT max(amount) FROM orders o WHERE o.account_id = account.id) FROM account WHERE id < 3 ORDER BY id`, "exact", "read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
 	{`SELECT id, (SELECT max(note) FROM orders o WHERE o.account_id = account.id) FROM account WHERE id < 3 ORDER BY id`, "exact", "read account 1, read account 2, read orders 12"},
 	// by a key, with LIMIT: the version goes with the row
 	{`SELECT DISTINCT q.a_id AS ids, q.a_owner FROM (SELECT a.id AS a_id, a.owner AS a_owner, o.id AS o_id FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.balance >= 100) q ORDER BY q.a_owner DESC, a_id ASC LIMIT 2`, "exact", "-"},
-	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.amount > 0) q ORDER BY ids LIMIT 2`, "rows", ""},
+	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.amount > 0) q ORDER BY ids LIMIT 2`, "exact", ""},
 	{`SELECT DISTINCT o.id, o.note FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE a.owner <> 'x' ORDER BY o.note, o.id LIMIT 1`, "exact", "read account 1, read orders 10"},
 	{`SELECT DISTINCT o.id, a.owner FROM orders o JOIN account a ON a.id = o.account_id ORDER BY 1 DESC LIMIT 1`, "exact", "-"},
 	{`SELECT DISTINCT o.id, o.note FROM orders o LEFT JOIN account a ON a.id = o.account_id ORDER BY o.note LIMIT 1`, "opaque", ""},
@@ -367,7 +367,7 @@ var forms = []form{
 	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) LIMIT 0`, "rows", ""},
 	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12 OFFSET 1)`, "opaque", ""},
 	{`SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) OFFSET 1`, "rows", ""},
-	{`SELECT account_id, sum(amount) AS n FROM orders GROUP BY account_id ORDER BY n DESC LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
+	{`SELECT account_id, sum(amount) AS n FROM orders GROUP BY account_id ORDER BY n DESC LIMIT 1`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > 1 ORDER BY count(*), 1 LIMIT 1`, "rows", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT account_id, count(*) AS n FROM orders GROUP BY account_id ORDER BY account_id, n LIMIT 1`, "fewer", "-"}, // it may stop early
 	{`SELECT id FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12) FOR UPDATE`, "approximate", "lock account 2"},
@@ -563,10 +563,10 @@ func TestLimits(t *testing.T) {
 	for _, f := range []struct {
 		limit int
 		want  history.Coverage
-	}{{9, history.CoverageExact}, {1, ""}, {8, history.CoverageExact}, {2000, ""}, {7, history.CoverageExact}} {
+	}{{9, history.CoverageExact}, {1, history.CoverageOpaque}, {8, history.CoverageExact}, {2000, history.CoverageOpaque}, {7, history.CoverageExact}} {
 		sql := fmt.Sprintf("SELECT DISTINCT account_id FROM orders LIMIT %d", f.limit)
-		if p := r.Script(sql, c, postgres.Session{}).Plans[0]; p.WithRows != f.want {
-			t.Errorf("%s: coverage %q, with rows %q, want %q", sql, p.Coverage, p.WithRows, f.want)
+		if p := r.Script(sql, c, postgres.Session{}).Plans[0]; p.Coverage != f.want {
+			t.Errorf("%s: coverage %q, want %q", sql, p.Coverage, f.want)
 		}
 	}
 }

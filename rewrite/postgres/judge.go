@@ -11,9 +11,10 @@ import (
 
 // doubts are the reasons why not everything of a statement is seen.
 type doubts struct {
-	whys  []string
-	idle  int // tables on whose rows nothing depends, see kept
-	below int // LIMIT n of groups
+	whys    []string
+	idle    int  // tables on whose rows nothing depends, see kept
+	below   int  // LIMIT n of groups,
+	bounded bool // or of a parameter
 }
 
 // missing notes why something is not seen.
@@ -25,8 +26,9 @@ func (d *doubts) missing(format string, args ...any) {
 
 // limitGroups notes that LIMIT may hide groups: an answer of fewer rows shows that it hid none.
 func (d *doubts) limitGroups(s *pg.SelectStmt) {
-	if n := s.LimitCount.GetAConst().GetIval(); n != nil && s.LimitOffset == nil && len(d.whys) == 0 {
-		d.below = int(n.Ival)
+	if s.LimitOffset == nil && len(d.whys) == 0 {
+		d.below = int(s.LimitCount.GetAConst().GetIval().GetIval())
+		d.bounded = s.LimitCount.GetParamRef() != nil && s.LimitOption == pg.LimitOption_LIMIT_OPTION_COUNT
 	}
 	d.missing("LIMIT hides groups")
 }

@@ -17,9 +17,9 @@ import (
 // planner makes the plan of one statement.
 type planner struct {
 	instrumentation
-	plan   *rewrite.Plan
+	plan    *rewrite.Plan
 	silent bool // an answer without rows does not tell what was read
-	facts  int  // tables whose versions are captured, as they are mentioned
+	facts   int  // tables whose versions are captured, as they are mentioned
 
 	join  *joining // the query is about an inner join, for which lists are to be told
 	lists int      // hidden columns that have them
@@ -69,8 +69,8 @@ func (x *planner) finish() {
 		p.Coverage, p.WithRows = history.CoverageApproximate, history.CoverageExact
 		x.missing("an answer without rows does not tell what it read")
 	}
-	if p.Coverage == history.CoverageApproximate && x.below > 0 && len(x.whys) == 1 && !x.silent {
-		p.WithRows, p.Below = history.CoverageExact, x.below // LIMIT hides groups only where that many came
+	if p.Coverage == history.CoverageApproximate && (x.below > 0 || x.bounded) && len(x.whys) == 1 && !x.silent {
+		p.WithRows, p.Below, p.Bounded = history.CoverageExact, x.below, x.bounded // LIMIT hides groups only where that many came
 	}
 	if len(x.told) != p.Keys && x.join != nil {
 		p.Asks, p.Predicate, p.Unread = nil, true, "the rows of a join were not listed"

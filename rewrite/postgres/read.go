@@ -143,7 +143,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	if (len(outside) > 0 || len(x.inside) > 0) && !x.wrap(outside) {
 		x.missing("its end was not found")
 	}
-	if grouped && !x.wrapped && x.join != nil && (!x.join.grouped || x.below > 0 && len(s.DistinctClause) == 0) {
+	if grouped && !x.wrapped && x.join != nil && (!x.join.grouped || (x.below > 0 || x.bounded) && len(s.DistinctClause) == 0) {
 		add = append(add, x.join.columns(x)...)
 	}
 	beside := !x.wrapped && x.besides(s)

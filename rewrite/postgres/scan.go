@@ -586,7 +586,7 @@ func emptyTells(s *pg.SelectStmt) bool {
 		return emptyTells(inner)
 	}
 	switch {
-	case s.WithClause != nil, s.HavingClause != nil, s.LimitCount != nil, s.LimitOffset != nil:
+	case s.WithClause != nil, s.HavingClause != nil, s.LimitCount != nil && s.LimitCount.GetAConst().GetIval().GetIval() == 0, s.LimitOffset != nil:
 		return false
 	case s.Op == pg.SetOperation_SETOP_UNION:
 		return emptyTells(s.Larg) && emptyTells(s.Rarg)

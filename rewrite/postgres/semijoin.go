@@ -223,7 +223,37 @@ func (j *joining) asksBelow(x *planner) {
 		in.Clauses = append(in.Clauses, rewrite.Clause[*pg.Node]{Node: key, To: len(in.tables), Tables: []int{s.key}})
 		in.stands[key] = j.without(x, s)
 		in.asksOf(x)
+		j.asksBoth(x, s)
 	}
+}
+
+// asksBoth asks for rows that fulfil the conditions of the query and of its subquery, where both read one table and compare the same column of it. A new row of
+// that kind finds itself, and is in neither list:
+//
+//	SELECT count(*) FROM booking WHERE id IN (SELECT id FROM booking WHERE room = 1)
+func (j *joining) asksBoth(x *planner, s *semijoin) {
+	if s.not || s.column != s.of || len(j.tables) != 1 || len(s.in.tables) != 1 || len(j.semis) != 1 || j.tables[0].rel != s.in.tables[0].rel {
+		return
+	}
+	conjunction := func(j *joining, own *pg.Node) *pg.Node {
+		list := []*pg.Node{{Node: &pg.Node_NullTest{NullTest: &pg.NullTest{Arg: pg.MakeColumnRefNode([]*pg.Node{pg.MakeStrNode(s.column)}, -1), Nulltesttype: pg.NullTestType_IS_NOT_NULL}}}}
+		for _, c := range j.Clauses {
+			if c.Node != own && c.Node.GetSetToDefault() == nil {
+				list = append(list, c.Node)
+			}
+		}
+		return pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, list, -1)
+	}
+	outer, inner := &j.tables[0], &s.in.tables[0]
+	ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
+	if !j.cut(x, outer.rv, &ask) {
+		return // which asksOf has said
+	}
+	a := &asker{planner: x, rel: inner.rel, ref: inner.ref, ask: ask, typed: map[int32]string{}}
+	asked := a.condition(conjunction(s.in, nil))
+	ask = a.ask
+	ask.Where = a.certain(asked)
+	x.asked(outer.rv, conjunction(j, s.node), ask)
 }
 
 // without gives the condition that the key of a subquery's rows is one of those of which there is no row, though all other conditions hold.

@@ -118,7 +118,7 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 			return
 		}
 	}
-	if !wrote && c.locksBefore(x, i, table) {
+	if !wrote && locksBefore(c, x, i, table) {
 		cause = c.p.Cause(product.LockedKey)
 	}
 	seen := map[string]bool{}
@@ -141,7 +141,7 @@ func (c *check) twice(w *world, i int, kind product.Kind, r roles) {
 }
 
 // locksBefore reports whether a transaction has locked rows of a table, or tried to write some, before step i.
-func (c *check) locksBefore(x, i int, table string) bool {
+func locksBefore(c *check, x, i int, table string) bool {
 	for n := range i {
 		if kind, ok := c.kind(n); ok && c.txOf[n] == x && slices.Contains(c.roles(kind, &c.s.Steps[n].Statement).locked, table) {
 			return true

@@ -17,9 +17,9 @@ import (
 // planner makes the plan of one statement.
 type planner struct {
 	instrumentation
-	plan    *rewrite.Plan
+	plan   *rewrite.Plan
 	silent bool // an answer without rows does not tell what was read
-	facts   int  // tables whose versions are captured, as they are mentioned
+	facts  int  // tables whose versions are captured, as they are mentioned
 
 	join  *joining // the query is about an inner join, for which lists are to be told
 	lists int      // hidden columns that have them

@@ -458,7 +458,7 @@ func (c *Checker) addRW(r reader, v, n *version, kind kinds) {
 	if r.t == n.writer || a.superseded || a.op.writes() {
 		return // an UPDATE that read v replaced it itself
 	}
-	if v.is == dead || v.row == nil && currentLater(r, v) || r.refused(v, n) {
+	if v.is == dead || v.row == nil && currentLater(r, v) || r.refused(v, n) || r.confirmed(c, v, n) {
 		return
 	}
 	c.addEdge(kind, r.t, n.writer, v, n, a.stmt, n.wstmt)
@@ -536,6 +536,35 @@ func (r reader) refused(v, n *version) bool {
 		}
 	}
 	return false
+}
+
+// confirmed reports whether a later UPDATE of the reader compared each column that n's writer changed with the value that the reader had read, not with the one
+// that n has, and found the row all the same (WHERE id = 1 AND stock = 161): another transaction had put the value back. So what the reader had read was current.
+func (r reader) confirmed(c *Checker, v, n *version) bool {
+	if r.access().op != opRead {
+		return false
+	}
+	w := r.t.wroteAfter(n)
+	for _, p := range r.t.reads {
+		if s := &r.t.stmts[p.stmt]; w == nil || p.stmt != w.wstmt || p.stmt <= r.access().stmt || p.table != n.table || s.failed || s.verb != "update" {
+			continue
+		}
+		his, list := usesBy(c, n), p.table.changes
+		for i := len(list) - 1; i >= 0 && i >= len(list)-maxWalk && his != nil; i-- {
+			if ch := list[i]; ch.of(n) && ch.prev == v && !ch.t.gone {
+				return len(his.assigned) > 0 && !slices.ContainsFunc(his.assigned, func(name string) bool { return !ch.undoneBy(&p.where, name) })
+			}
+		}
+	}
+	return false
+}
+
+// undoneBy reports whether a condition asks for the value that a column had before the change, and not for the one that it has since.
+func (ch *change) undoneBy(where *condition.Condition, column string) bool {
+	if where.Op == "and" {
+		return slices.ContainsFunc(where.Args, func(c condition.Condition) bool { return ch.undoneBy(&c, column) })
+	}
+	return where.Op == "=" && where.Column == column && ch.was.matches(where) == condition.True && ch.now.matches(where) == condition.False
 }
 
 // dirtyReads reports the committed readers of a version that was rolled back (G1a) or that its writer replaced itself (G1b).

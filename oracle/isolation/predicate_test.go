@@ -515,6 +515,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestConfirmed: an UPDATE of a row whose WHERE has what was read of each column that another transaction changed finds it only if somebody put that back. So nothing is lost.
+func TestConfirmed(t *testing.T) {
+	const (
+		read  = three + "t1 r seat.1@0; "
+		taken = `t2 w seat.1 0>1 image "id 1 stock 163 price 8" was "id 1 stock 161 price 8" -- UPDATE seat SET stock = 163, price = 8 WHERE id = 1; t2 commit; `
+		back  = `t3 w seat.1 1>2 image "id 1 stock 161 price 8" was "id 1 stock 163 price 8" -- UPDATE seat SET stock = stock - 2 WHERE id = 1; t3 commit; `
+		write = `t1 w seat.1 2>3 image "id 1 stock 161 price 9" was "id 1 stock 161 price 8" all seat "(and (= number id 1) (and (= number stock 161)))" -- UPDATE seat SET stock = 161, price = 9 WHERE id = 1 AND stock = 161; t1 commit`
+		lost  = "G-single lost update [1 2]"
+	)
+	for _, tt := range []struct{ name, text, want string }{
+		{"put back, and checked", read + taken + back + write, ""},
+		{"not checked", read + taken + back + strings.Replace(write, "(and (= number stock 161))", "(null gone)", 1), lost},
+		{"checked with a bound", read + taken + back + strings.Replace(write, "(= number stock 161)", "(< number stock 162)", 1), lost},
+		{"checked with what it had not read", read + taken + back + strings.Replace(write, "stock 161)", "stock 160)", 1), lost},
+		{"another column is lost", read + strings.ReplaceAll(strings.Replace(taken, "163 price 8\" was", "163 price 7\" was", 1), "price = 8", "price = 7") + back + write, lost},
+		{"no image", read + strings.Replace(taken, ` image "id 1 stock 163 price 8" was "id 1 stock 161 price 8"`, "", 1) + back + write, lost},
+	} {
+		events := parse(t, tt.text)
+		for i := range events {
+			if events[i].SQL != "" {
+				events[i].Verb = "update"
+			}
+		}
+		fs, _ := run(Options{Repeats: true}, events)
+		if got := briefs(fs); got != tt.want {
+			t.Errorf("%s: got %q, want %q, of %s", tt.name, got, tt.want, tt.text)
+		}
+	}
+}
+
 // TestMetBesideOlderRows: a statement that passed over a row which it had waited for sees the newest version of that row, and what its snapshot has of others. PostgreSQL documents it
 // (13.2.1). A query has one snapshot for all.
 func TestMetBesideOlderRows(t *testing.T) {

@@ -391,7 +391,9 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		return condition.Unknown("a condition of another form")
 	}
 	op := pgsyntax.LastName(e.Name)
-	if c, ok := a.rows(e, op); ok {
+	if c, ok := a.between(e); ok {
+		return c
+	} else if c, ok := a.rows(e, op); ok {
 		return c
 	} else if c, ok := a.member(e, op); ok {
 		return c
@@ -403,18 +405,6 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 	}
 	right := e.Rexpr
 	of := a.operand(e.Lexpr)
-	list := right.GetList().GetItems()
-	if len(list) == 2 && of.kind == "" && (e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN) {
-		// The server makes two comparisons of it, whose operators it looks for one by one (transformAExprBetween in parse_expr.c).
-		half := func(op string, n *pg.Node) condition.Condition {
-			return a.comparison(&pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{pg.MakeStrNode(op)}, Lexpr: e.Lexpr, Rexpr: n})
-		}
-		c := condition.And(half(">=", list[0]), half("<=", list[1]))
-		if e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
-			return c
-		}
-		return condition.Not(c)
-	}
 	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && of.kind == "" {
 		if other := a.operand(right); other.kind != "" && mirrored[op] != "" {
 			right, op, of = e.Lexpr, mirrored[op], other
@@ -453,6 +443,7 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 		}
 		return with.open(op, values...)
 	}
+	list := right.GetList().GetItems()
 	switch {
 	case e.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[op] != "":
 		return open(op, right)
@@ -486,12 +477,6 @@ func (a *asker) comparison(e *pg.A_Expr) condition.Condition {
 			return condition.Not(c)
 		}
 		return c
-	case (e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN) && len(list) == 2:
-		c := condition.Condition{Op: "and", Args: []condition.Condition{open(">=", list[0]), open("<=", list[1])}}
-		if e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
-			return c
-		}
-		return condition.Not(c)
 	}
 	return condition.Unknown("operator %s", pgsyntax.LastName(e.Name))
 }

@@ -112,6 +112,21 @@ func (a *asker) operand(n *pg.Node) operand {
 	return a.computed(n)
 }
 
+// between makes a condition of BETWEEN. The server makes two comparisons of it, whose operators it looks for one by one (transformAExprBetween in parse_expr.c).
+func (a *asker) between(e *pg.A_Expr) (c condition.Condition, ok bool) {
+	ends := e.Rexpr.GetList().GetItems()
+	if e.Kind != pg.A_Expr_Kind_AEXPR_BETWEEN && e.Kind != pg.A_Expr_Kind_AEXPR_NOT_BETWEEN || len(ends) != 2 {
+		return c, false
+	}
+	for i, op := range []string{">=", "<="} {
+		c.Args = append(c.Args, a.comparison(&pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Name: []*pg.Node{pg.MakeStrNode(op)}, Lexpr: e.Lexpr, Rexpr: ends[i]}))
+	}
+	if c.Op = "and"; e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN {
+		c = condition.Not(c)
+	}
+	return c, true
+}
+
 // own reports whether a call is that of a function of PostgreSQL's own.
 func own(x *scene, f *pg.FuncCall, name string) bool {
 	if pgsyntax.LastName(f.Funcname) != name || len(f.Funcname) > 2 || len(f.Funcname) == 2 && f.Funcname[0].GetString_().GetSval() != "pg_catalog" {

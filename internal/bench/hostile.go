@@ -31,8 +31,9 @@ import (
 const (
 	busySessions = 200
 	attackers    = 8
-	quietShare   = 10              // of the whole time: how long the well-behaved clients work alone at first
-	attackTime   = 5 * time.Second // an attack ends after that, if nothing else ends it
+	quietShare   = 10               // of the whole time: how long the well-behaved clients work alone at first
+	quietLeast   = 20 * time.Second // but so long at least: on a busy machine 200 sessions take seconds to begin
+	attackTime   = 5 * time.Second  // an attack ends after that, if nothing else ends it
 	attackBytes  = 25 << 20
 	manySessions = 20                    // that one attacker has, where each does not do much
 	hostilePoll  = 50 * time.Millisecond // between looks at the proxy's descriptors: nothing tells that one is closed
@@ -176,7 +177,7 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	idle := p.descriptors()
-	if err := work(o.length / quietShare); err != nil {
+	if err := work(max(o.length/quietShare, quietLeast)); err != nil {
 		return err
 	}
 	attacking, stop := context.WithCancel(ctx)

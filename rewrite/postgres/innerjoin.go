@@ -259,6 +259,12 @@ func (j *joining) sort(x *planner, c *rewrite.Clause[*pg.Node]) bool {
 	return sure
 }
 
+// question is what the query asks, without the table and the condition.
+func (j *joining) question() rewrite.Ask {
+	sole := !j.blank && !j.grouped
+	return rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: sole, Counted: sole}
+}
+
 // asks gives what the query asks of each table, and makes the lists that it needs. told are the hidden columns of its order.
 func (j *joining) asks(x *planner, told []string) {
 	x.told = told
@@ -284,7 +290,7 @@ func (j *joining) asksOf(x *planner) {
 		if j.Steady(v) {
 			continue
 		}
-		ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped, Counted: !j.blank && !j.grouped}
+		ask := j.question()
 		if j.lacked {
 			ask = rewrite.Ask{Lacked: true, Joined: true}
 		}

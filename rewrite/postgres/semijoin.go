@@ -245,7 +245,7 @@ func (j *joining) asksBoth(x *planner, s *semijoin) {
 		return pg.MakeBoolExprNode(pg.BoolExprType_AND_EXPR, list, -1)
 	}
 	outer, inner := &j.tables[0], &s.in.tables[0]
-	ask := rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
+	ask := j.question()
 	if !j.cut(x, outer.rv, &ask) {
 		return // which asksOf has said
 	}

@@ -105,6 +105,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
 		ev.Unread = "conditions are not evaluated in statements of this form"
 	}
+	ev.Predicate = ev.Predicate || p.Unread != "" && p.Verb == "select" && rows == 0 && ev.Coverage == history.CoverageExact // a whole key that no row has
 	for i := range p.Asks {
 		a := &p.Asks[i]
 		if a.Beside && r.decoded == 0 && ev.Coverage == history.CoverageOpaque {

@@ -145,7 +145,7 @@ func has(s *scenario.Session, text func(sql string) bool) bool {
 // setUp executes the setup blocks, unless begin has brought back what they did.
 func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func(afresh bool)) error {
 	afresh := !l.is(spec)
-	if !l.is(spec) {
+	if afresh {
 		began := time.Now()
 		for i := range spec.Setup {
 			b := &spec.Setup[i]

@@ -92,12 +92,15 @@ func (f *Finding) conditions() (n int) {
 
 // Check is the shape of the statement that read what another transaction then changed; empty if there is none.
 func (f *Finding) Check() string {
-	for i := range f.Edges {
-		if e := &f.Edges[i]; e.Kind == EdgeRW {
-			return f.shape(e.From, e.FromStatement)
-		}
+	if i := f.Stale(); i >= 0 {
+		return f.shape(f.Edges[i].From, f.Edges[i].FromStatement)
 	}
 	return ""
+}
+
+// Stale is the index of the first edge that leads from a read to the write that it did not see; -1: there is none.
+func (f *Finding) Stale() int {
+	return slices.IndexFunc(f.Edges, func(e Edge) bool { return e.Kind == EdgeRW })
 }
 
 // maxShape is how many bytes of a shape are kept. A longer one ends in a hash.

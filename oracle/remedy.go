@@ -185,10 +185,8 @@ func (r *Remedy) example(text, typical, sql string) {
 // read is the statement whose stale answer the finding rests on, and write what its transaction, or its request, then wrote; empty if
 // it is not known.
 func (f *Finding) read() string {
-	for _, e := range f.Edges {
-		if e.Kind == EdgeRW {
-			return f.written(e.From, e.FromStatement)
-		}
+	if i := f.Stale(); i >= 0 {
+		return f.written(f.Edges[i].From, f.Edges[i].FromStatement)
 	}
 	return ""
 }

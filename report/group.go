@@ -71,7 +71,7 @@ func (g *group) text(w io.Writer, k Look) {
 	for _, v := range g.variants(most) {
 		f := Printable(*v)
 		text := Headline(&f)
-		if i := (&teller{f: &f}).stale(); i >= 0 {
+		if i := f.Stale(); i >= 0 {
 			if s := statement(&f, f.Edges[i].From, f.Edges[i].FromStatement); s != nil {
 				text = prose.Statement(s.SQL, prose.Width-15)
 			}

@@ -82,14 +82,9 @@ func (t *teller) bare(txn int, table string) string {
 	return strings.TrimPrefix(table, schema)
 }
 
-// stale is the first edge that leads from a read to the write that it did not see; -1: there is none.
-func (t *teller) stale() int {
-	return slices.IndexFunc(t.f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW })
-}
-
 // overwriter is the transaction that wrote what it, or its request, had read; writer made the change that it had not seen.
 func (t *teller) overwriter() (overwriter, writer int) {
-	i := t.stale()
+	i := t.f.Stale()
 	overwriter, writer = t.f.Edges[i].From, t.f.Edges[i].To
 	for _, e := range t.f.Edges {
 		if e.From == writer && (e.Kind == oracle.EdgeWW || e.Kind == oracle.EdgeWR) {

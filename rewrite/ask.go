@@ -22,7 +22,7 @@ type Ask struct {
 	Alike condition.Condition
 	// Single says that the answer has one row for all that were found (an aggregate without GROUP BY): a LIMIT hides none of them, unless it is 0.
 	Single bool
-	// Counted says that the client sees none of the rows, but their number, a sum or the like.
+	// Counted says the same of a query around the one that found the rows: the LIMIT may hide some of them from it.
 	Counted bool
 	Around  bool            // the rows are those of a query in FROM, and the answer is made of them: it does not tell whether OFFSET left out all
 	Skip    condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none

@@ -142,7 +142,7 @@ func circular(c *checker, class oracle.Class, edges []edge) oracle.Finding {
 	for i := range edges {
 		f.Edges = append(f.Edges, c.publicEdge(&edges[i], i, (i+1)%len(edges)))
 	}
-	if i := slices.IndexFunc(f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW }); i >= 0 {
+	if i := f.Stale(); i >= 0 {
 		f.Edges = slices.Concat(f.Edges[i:], f.Edges[:i])
 	}
 	f.Session = f.Transactions[len(f.Transactions)-1].Session

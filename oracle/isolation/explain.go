@@ -131,7 +131,7 @@ func draft(c *Checker, class oracle.Class, name string, ts []*txn, edges []edge,
 		f.Edges = append(f.Edges, pub)
 	}
 	// Told best from the stale read on.
-	if i := slices.IndexFunc(f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW }); i >= 0 {
+	if i := f.Stale(); i >= 0 {
 		f.Edges = slices.Concat(f.Edges[i:], f.Edges[:i])
 	}
 	slices.Sort(f.Tables)

@@ -545,8 +545,11 @@ func (r reader) confirmed(c *Checker, v, n *version) bool {
 		return false
 	}
 	w := r.t.wroteAfter(n)
+	if w == nil {
+		return false
+	}
 	for _, p := range r.t.reads {
-		if s := &r.t.stmts[p.stmt]; w == nil || p.stmt != w.wstmt || p.stmt <= r.access().stmt || p.table != n.table || s.failed || s.verb != "update" {
+		if s := &r.t.stmts[p.stmt]; p.stmt != w.wstmt || p.stmt <= r.access().stmt || p.table != n.table || s.failed || s.verb != "update" {
 			continue
 		}
 		his, list := usesBy(c, n), p.table.changes

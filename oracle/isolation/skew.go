@@ -217,8 +217,8 @@ func (q *requests) depends(m *missed, ch *change) bool {
 	case *n == 0:
 		return pins(&p.where) && p.made(ch) && !q.open[p.shape()]
 	}
-	by := p.moved(ch, m.t.unit())
-	return by != 0 && !q.passes(move{p.shape(), by}, *n+p.turned(m.ch))
+	by := p.turned(ch)
+	return by != 0 && p.counts(ch, m.t.unit()) && !q.passes(move{p.shape(), by}, *n+p.turned(m.ch))
 }
 
 // question is the predicate read that missed the change, or that found the changed row among others; nil: there is none.
@@ -245,14 +245,10 @@ func (p *predicate) made(ch *change) bool {
 	return p.turned(ch) == 1
 }
 
-// moved is what an UPDATE of its unit did to the number of rows that it had counted, see turned; 0 for other changes, and where it did not count: it may
-// have listed rows to choose one, unless it had read this one before.
-func (p *predicate) moved(ch *change, unit []*txn) int {
-	by := p.turned(ch)
-	if by == 0 || ch.born || ch.now.values == nil || !p.counted && (!p.whole || !slices.ContainsFunc(unit, func(t *txn) bool { return knew(t, ch, p) })) {
-		return 0
-	}
-	return by
+// counts reports whether the unit knew the number of rows for which the condition holds, and changed one by an UPDATE: it did not list them to choose one, or had
+// read this one before.
+func (p *predicate) counts(ch *change, unit []*txn) bool {
+	return !ch.born && ch.now.values != nil && (p.counted || p.whole && slices.ContainsFunc(unit, func(t *txn) bool { return knew(t, ch, p) }))
 }
 
 // knew reports whether t had read the changed row before the predicate read.
@@ -378,7 +374,7 @@ func (t *txn) checkedApart(v *Coverage, changes []*change) {
 	}
 }
 
-// move is a question for a number of rows, without its constants, and whether the unit then moved a row in or out (see moved).
+// move is a question for a number of rows, without its constants, and whether the unit then moved a row in or out (see turned).
 type move struct {
 	shape string
 	by    int
@@ -396,18 +392,18 @@ func (q *requests) learn(unit []*txn, changes []*change) {
 	for _, u := range unit {
 		for _, p := range u.reads {
 			for _, ch := range changes {
-				made, by := p.made(ch), p.moved(ch, unit)
-				if u == ch.t || !made && by == 0 || !(&missed{t: u, stmt: p.stmt}).before(ch) {
+				if u == ch.t || !(&missed{t: u, stmt: p.stmt}).before(ch) {
 					continue
 				}
-				n := p.count()
-				if n == nil || *n == 0 {
+				by, n := p.turned(ch), p.count()
+				if by == 0 || n == nil || *n == 0 {
 					continue
 				}
-				if made && len(q.open) < maxGuards {
+				if by == 1 && len(q.open) < maxGuards {
 					q.open[p.shape()] = true
 				}
-				if k := (move{p.shape(), by}); by != 0 && len(q.moved) < maxGuards && !q.passes(k, *n) {
+				k := move{p.shape(), by}
+				if _, known := q.moved[k]; (known || len(q.moved) < maxGuards) && p.counts(ch, unit) && !q.passes(k, *n) {
 					q.moved[k] = *n
 				}
 			}

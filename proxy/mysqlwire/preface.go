@@ -56,11 +56,11 @@ func (p *preface) receive() (err error) {
 // readClock reads the answer to the query for the server's time.
 func (p *preface) readClock() error {
 	rows, _, err := p.o.ownAnswer()
-	p.o.counts.foundNow = 1 // the row of this answer
 	if err != nil || len(rows) != 1 || len(rows[0]) < 2 {
 		return err
 	}
 	last := len(rows[0]) - 1
+	p.o.counts.foundNow = 1 // the row of this answer
 	p.o.counts.keep(string(rows[0][last]))
 	p.told = rows[0][:last]
 	return nil

@@ -134,7 +134,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			none = !r.row && r.opaque == ""
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
-		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Counted: a.Counted, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
+		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Counted: a.Single || a.Counted, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {

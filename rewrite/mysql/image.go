@@ -168,10 +168,21 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 	}
 }
 
-// byDefault is SQL text for the value of a column of an INSERT that is the time of the statement by default; empty for others. The servers fill it in when the
+// newImage is the image of a new row: of the columns of which it is known that they have their values, and of those that are the time of the statement.
+func (s *draft) newImage(n *ast.InsertStmt, src *source, known func(*rewrite.Attribute) bool) string {
+	names := columnsOfInsert(n, src)
+	return s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
+		if known(a) {
+			return stored(src, a)
+		}
+		return byDefault(n, names, a)
+	}))
+}
+
+// byDefault is SQL text for the value of a column that is the time of the statement by default, where an INSERT gives values to the named ones; empty for others. The servers fill it in when the
 // values of the statement are evaluated.
-func byDefault(n *ast.InsertStmt, src *source, a *rewrite.Attribute) string {
-	i := slices.IndexFunc(columnsOfInsert(n, src), func(name string) bool { return strings.EqualFold(name, a.Name) })
+func byDefault(n *ast.InsertStmt, names []string, a *rewrite.Attribute) string {
+	i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, a.Name) })
 	if !a.Clock || i >= 0 && (n.Select != nil || slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool {
 		if i >= len(row) {
 			return len(row) > 0 // an empty row has the defaults
@@ -197,12 +208,7 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 		return s.selectedRow(n, src)
 	}
 	given := s.given(n, src)
-	image := s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
-		if given(a) {
-			return stored(src, a)
-		}
-		return byDefault(n, src, a)
-	}))
+	image := s.newImage(n, src, given)
 	auto := s.auto(n, src)
 	if image == "" {
 		if !s.r.wanted.Rows(src.table()) {
@@ -251,12 +257,7 @@ func (s *draft) selectedRow(n *ast.InsertStmt, src *source) string {
 		}
 	}
 	known := func(a *rewrite.Attribute) bool { return literals[a.Name] != "" }
-	image, name := s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
-		if known(a) {
-			return stored(src, a)
-		}
-		return byDefault(n, src, a)
-	})), nameOf(src, true)
+	image, name := s.newImage(n, src, known), nameOf(src, true)
 	if image == "" {
 		return ""
 	}

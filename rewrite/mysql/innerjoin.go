@@ -200,7 +200,7 @@ func (j *joining) asks() string {
 	j.onText(places)
 	limits := asker{planner: s, places: places}
 	limits.ask.Joined, limits.ask.Merged, limits.ask.Single, limits.ask.Exists = j.rows || j.grouped, j.grouped || j.distinct && j.sole < 0, !j.rows && !j.grouped && !j.exists, j.exists
-	limits.ask.Absent, limits.ask.Counted = j.absent, limits.ask.Single
+	limits.ask.Absent = j.absent
 	limits.ask.Current = s.session.LockingReads
 	if j.limit != nil {
 		limits.placeOf(j.limit)

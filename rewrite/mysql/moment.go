@@ -96,6 +96,7 @@ func (a *asker) clocked(n ast.ExprNode, of operand) (operand, condition.Value) {
 			return of, nil
 		}
 		a.clocks = append(a.clocks, text)
+		a.copies = a.copies || strings.ContainsAny(text, `0123456789'"`)
 	}
 	return of, condition.Moment(len(scalars(a.planner)) + 2*i + form)
 }
@@ -106,7 +107,7 @@ var fraction = regexp.MustCompile(`\([1-6]\)`)
 // tellClocks adds hidden columns with the value of a subquery (scalar.go), and with the server's time.
 func tellClocks(s *planner) {
 	columns := append(scalars(s), clockColumns(s)...)
-	s.copies = s.copies || strings.ContainsAny(strings.Join(append(s.clocks, scalars(s)...), ""), `0123456789'"`)
+	s.copies = s.copies || strings.ContainsAny(strings.Join(scalars(s), ""), `0123456789'"`)
 	if !tellBehind(s, columns) {
 		return
 	}
@@ -123,11 +124,10 @@ func clockColumns(s *planner) (columns []string) {
 	return columns
 }
 
-// askClocks lets a query in front of the statement ask for the server's time, if that tells it.
+// askClocks lets a query in front of the statement ask for the server's time, if that tells it: a session may cut our answers, too.
 func askClocks(s *planner) {
-	if len(s.clocks) == 0 || len(scalars(s)) > 0 || slices.ContainsFunc(s.clocks, func(text string) bool { return fraction.MatchString(text) }) {
+	if len(s.clocks) == 0 || s.session.Cut || len(scalars(s)) > 0 || slices.ContainsFunc(s.clocks, func(text string) bool { return fraction.MatchString(text) }) {
 		return
 	}
-	s.copies = s.copies || strings.ContainsAny(strings.Join(s.clocks, ""), `0123456789'"`)
 	s.plan.Clock = "SELECT " + strings.Join(clockColumns(s), ",") + ",MICROSECOND(NOW(6))"
 }

@@ -62,8 +62,8 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		n, ask.Merged = &copied, true
 	}
 	n = inlined(s, n)
-	ask.Counted = soleGroup(s, n)
 	for inner := counted(n); inner != nil; inner = counted(n) {
+		ask.Counted = ask.Counted || soleGroup(s, n)
 		n, ask.Around = inlined(s, inner), true
 	}
 	n, around := flat(s, n)
@@ -111,7 +111,6 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return ""
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, soleGroup(s, n)
-	ask.Counted = ask.Counted || ask.Single
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
 	ask.Folds = !ask.Exists && folds(s, n, list)
 	if having != nil {

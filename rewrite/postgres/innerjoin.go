@@ -261,8 +261,7 @@ func (j *joining) sort(x *planner, c *rewrite.Clause[*pg.Node]) bool {
 
 // question is what the query asks, without the table and the condition.
 func (j *joining) question() rewrite.Ask {
-	sole := !j.blank && !j.grouped
-	return rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: sole, Counted: sole}
+	return rewrite.Ask{Exists: j.exists, ByRow: j.byRow, Absent: j.absent, Joined: j.blank || j.grouped, Merged: j.grouped, Single: !j.blank && !j.grouped}
 }
 
 // asks gives what the query asks of each table, and makes the lists that it needs. told are the hidden columns of its order.

@@ -53,7 +53,6 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "it reads several tables or a subquery"
 		return
 	}
-	ask.Counted = soleGroup(x, s)
 	if inner, not := existence(s); inner != nil {
 		ask.Exists, ask.Absent, s = true, not, inner
 	} else if inner := rowIfExists(s); inner != nil {
@@ -73,6 +72,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT
 	}
 	for inner := counted(s); inner != nil; inner = counted(s) {
+		ask.Counted = ask.Counted || soleGroup(x, s)
 		s, ask.Around = x.flat(inner), true
 	}
 	if !ask.Exists && !ask.Around {
@@ -102,7 +102,6 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		asksForNone(x, s)
 	default:
 		ask.Single = soleGroup(x, s)
-		ask.Counted = ask.Counted || ask.Single
 		if s.LimitOffset != nil {
 			v, ok := x.value(s.LimitOffset, condition.Number, "int8", &ask)
 			if !ok || ask.Exists {

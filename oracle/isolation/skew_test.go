@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,5 +109,35 @@ func TestRequestSkew(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMovesLearnedWhenFull: the number with which units go on with a known question is learned also where no further question is remembered.
+func TestMovesLearnedWhenFull(t *testing.T) {
+	const (
+		asks = ` count d "(= bool on true)"`
+		off  = ` image "on false" was "on true"`
+		on   = ` image "on true" was "on false"`
+	)
+	first := "s3 C r d.a@0 , r d.b@0" + asks + "; s3 C w d.b 0>1" + off + "; s3 - w d.b 1>2" + on
+	less := "s3 D r d.b@2" + asks + "; s3 D w d.b 2>3" + off + "; s3 - w d.b 3>4" + on
+	race := func(b string) string {
+		return "; s1 A r d.a@0 , r d.b@" + b + asks + "; s2 B r d.a@0 , r d.b@" + b + asks + "; s2 B w d.b " + b + ">9" + off + "; s1 A w d.a 0>1" + off
+	}
+	for text, want := range map[string]int{first + "; " + less + race("4"): 0, first + race("2"): 1} {
+		events := parse(t, autocommit(text))
+		c, learned, found := New(Options{}), false, 0
+		for i := range events {
+			found += len(c.Add(&events[i]))
+			if !learned && len(c.requests.moved) == 1 {
+				learned = true
+				for n := range maxGuards {
+					c.requests.moved[move{strconv.Itoa(n), 1}] = 0
+				}
+			}
+		}
+		if !learned || found != want {
+			t.Errorf("learned %v; %d findings, want %d: %s", learned, found, want, text)
+		}
 	}
 }

@@ -95,7 +95,8 @@ const (
 	readSnapshot // which follows
 	readSome
 	readCounted
-	noRead // and above
+	readLast // which follows
+	noRead   // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -240,7 +241,7 @@ func (w *BinaryWriter) event(e *Event, outcome, coverage int) {
 
 func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	mask := uint64(0)
-	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some, r.Counted} { // the order of readWhole and so on
+	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some, r.Counted, r.Last != ""} { // the order of readWhole and so on
 		if set {
 			mask |= 1 << i
 		}
@@ -250,6 +251,9 @@ func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
 	b = binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
 	if r.Snapshot != "" {
 		b = appendBytes(b, r.Snapshot)
+	}
+	if r.Last != "" {
+		b = w.words.append(b, r.Last)
 	}
 	return b
 }
@@ -549,6 +553,9 @@ func (r *binaryReader) read() (p PredicateRead) {
 	p.Whole, p.Current, p.Met, p.Within, p.Some, p.Counted = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0, mask&readSome != 0, mask&readCounted != 0
 	if mask&readSnapshot != 0 {
 		p.Snapshot = r.str()
+	}
+	if mask&readLast != 0 {
+		p.Last = r.word()
 	}
 	r.bad = r.bad || mask >= noRead
 	return p

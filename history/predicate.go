@@ -19,6 +19,8 @@ type PredicateRead struct {
 	Some bool `json:"some,omitempty"`
 	// Counted says that the answer only tells of all such rows together (COUNT, SUM): the client saw none of them.
 	Counted bool `json:"counted,omitempty"`
+	// Last is a column whose greatest or least value the answer showed: the condition asks for rows from that one on. It is empty if there is none.
+	Last string `json:"last,omitempty"`
 	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
 	Current bool `json:"current,omitempty"`
 	// Within says that a subquery of a statement that writes asked this: what the statement wrote does not tell what it saw.
@@ -36,6 +38,7 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = appendBool(b, `,"met":true`, r.Met)
 	b = appendBool(b, `,"some":true`, r.Some)
 	b = appendBool(b, `,"counted":true`, r.Counted)
+	b = appendText(b, `,"last":`, r.Last)
 	b = appendBool(b, `,"current":true`, r.Current)
 	b = appendBool(b, `,"within":true`, r.Within)
 	if r.Snapshot != "" {
@@ -63,6 +66,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.Some, err = p.bool()
 		case "counted":
 			r.Counted, err = p.bool()
+		case "last":
+			r.Last, err = word[string](p)
 		case "current":
 			r.Current, err = p.bool()
 		case "within":

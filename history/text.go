@@ -150,6 +150,18 @@ func (p *textParser) parse(text string) (*Event, error) {
 	return e, statementText(e, f)
 }
 
+// lastWord reads the column of PredicateRead.Last.
+func lastWord(e *Event, next func() (string, error)) error {
+	column, err := next()
+	if err == nil && len(e.Reads) == 0 {
+		err = errors.New("the last value belongs to a condition")
+	}
+	if err == nil {
+		e.Reads[len(e.Reads)-1].Last = column
+	}
+	return err
+}
+
 // statementText reads the accesses and the words of a statement.
 func statementText(e *Event, f []string) error {
 	verb := ""
@@ -191,6 +203,8 @@ func statementText(e *Event, f []string) error {
 			}
 			e.Predicate, e.Reads = true, append(e.Reads, r)
 			e.Verb = cmp.Or(e.Verb, "select")
+		case "last":
+			err = lastWord(e, next)
 		case "unread":
 			e.Predicate = true
 			e.Unread, err = next()

@@ -27,6 +27,7 @@ func (s shapes) query(rng *rand.Rand) (string, []any) {
 		"SELECT b.a FROM b GROUP BY b.a HAVING "+aggregate("b")+than()+" ORDER BY 1",
 		"SELECT "+aggregate("b")+" FROM "+of("b")+" HAVING "+aggregate("b")+than(),
 		"SELECT "+aggregate("b")+", "+aggregate("b")+" FROM "+of("b"),
+		"SELECT "+pick(rng, "max(b.v)", "min(b.v)", "coalesce(max(b.v), 1)", "coalesce(max(b.v), 0) + 1", "min(b.id) - 1", "max(b.id)")+" FROM "+pick(rng, of("b"), "b"),
 		"SELECT a.id, a.v FROM "+of("a")+" AND (SELECT "+aggregate("b")+" FROM b WHERE b.a = a.id)"+than()+" ORDER BY a.id",
 		"SELECT a.id FROM a WHERE (SELECT "+aggregate("b")+" FROM "+of("b")+")"+than()+" ORDER BY a.id",
 		"SELECT a.id FROM a LEFT JOIN b ON b.a = a.id WHERE b.id IS NULL ORDER BY a.id LIMIT 1",

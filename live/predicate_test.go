@@ -1378,23 +1378,81 @@ var last = []form{
 		2 INSERT INTO invoice VALUES (11, 3, 8)
 		1 COMMIT
 		2 COMMIT`, "G2 write skew"},
+	{"the greatest number", `1 SELECT MAX(n) FROM invoice WHERE shop = 3
+		2 SELECT COALESCE(MAX(n), 0) + 1 FROM invoice WHERE shop = 3
+		1 INSERT INTO invoice VALUES (10, 3, 8)
+		2 INSERT INTO invoice VALUES (11, 3, 8)
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a number below the greatest one", `1 SELECT MAX(n) FROM invoice WHERE shop = 3
+		2 SELECT COALESCE(MAX(n), 0) + 1 FROM invoice WHERE shop = 3
+		1 INSERT INTO invoice VALUES (10, 3, 8)
+		2 INSERT INTO invoice VALUES (11, 3, 6)
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"the greatest number, deleted", `1 SELECT MAX(n) FROM invoice WHERE shop = 3
+		2 SELECT MAX(n) FROM invoice WHERE shop = 3
+		1 DELETE FROM invoice WHERE id = 2
+		2 INSERT INTO invoice VALUES (11, 3, 9)
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"the greatest number of none", `1 SELECT COALESCE(MAX(n), 0) FROM invoice WHERE shop = 4
+		2 SELECT MAX(n) FROM invoice WHERE shop = 4
+		1 INSERT INTO invoice VALUES (10, 4, -8)
+		2 INSERT INTO invoice VALUES (11, 4, -9)
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"the least number", `1 SELECT MIN(n) FROM invoice WHERE shop = 3
+		2 SELECT MIN(n) FROM invoice WHERE shop = 3
+		1 INSERT INTO invoice VALUES (10, 3, 4)
+		2 INSERT INTO invoice VALUES (11, 3, 4)
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a number above the least one", `1 SELECT MIN(n) FROM invoice WHERE shop = 3
+		2 SELECT MIN(n) FROM invoice WHERE shop = 3
+		1 INSERT INTO invoice VALUES (10, 3, 4)
+		2 INSERT INTO invoice VALUES (11, 3, 6)
+		1 COMMIT
+		2 COMMIT`, ""},
 }
 
-// TestLastNumber: with a LIMIT, who asks for the first rows in an order asks for those before them, too.
+// TestLastNumber: with a LIMIT, who asks for the first rows in an order asks for those before them, too; and who asks for MAX, for the rows from there on.
 func TestLastNumber(t *testing.T) {
-	s := newStand(t, 2, "CREATE TABLE invoice (id INT PRIMARY KEY, shop INT, n INT)")
+	newStand(t, 2, invoices).lastNumber(last)
+}
+
+// TestLastNumberFamily plays it on MariaDB, or another product of the family, also where an index answers.
+func TestLastNumberFamily(t *testing.T) {
+	some := slices.DeleteFunc(slices.Clone(last), func(f form) bool {
+		return strings.Contains(f.steps, "FOR SHARE") || strings.Contains(f.steps, "NULLS") || f.name == "a row without a number in front"
+	}) // NULL is the least there
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, invoices)
+	s.lastNumber(some)
+	if _, err := ask(s.direct, "CREATE INDEX invoice_n ON invoice (shop, n)"); err != nil {
+		t.Fatal(err)
+	}
+	s.lastNumber(some)
+}
+
+const invoices = "CREATE TABLE invoice (id INT PRIMARY KEY, shop INT, n INT)"
+
+func (s *stand) lastNumber(last []form) {
+	s.t.Helper()
 	for _, f := range last {
 		for _, q := range []string{"DELETE FROM invoice", "INSERT INTO invoice VALUES (1, 3, 5), (2, 3, 7), (3, NULL, NULL)"} {
 			if _, err := ask(s.direct, q); err != nil {
-				t.Fatal(err)
+				s.t.Fatal(err)
 			}
 		}
 		found, r := s.play("READ COMMITTED", strings.Split(f.steps, "\n")...)
-		if got := strings.Join(found, ", "); got != f.want {
-			t.Errorf("%s: found %q, want %q; %s", f.name, got, f.want, r.Coverage)
+		// MySQL and TiDB do not tell all of it. Then the coverage says so.
+		left := s.family && (r.Coverage.Unevaluated() > 0 || r.Coverage.Approximate > 0)
+		if got := strings.Join(found, ", "); got != f.want && !(got == "" && left) {
+			s.t.Errorf("%s: found %q, want %q; %s", f.name, got, f.want, r.Coverage)
 		}
-		if f.name == last[0].name && (len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Edges[0].Text, "T1 asked for rows of public.invoice where shop > 0 and (n is null or n > 7) in T1.1; T2 then inserted one more")) {
-			t.Errorf("%+v", r.Findings)
+		if where := "shop > 0 and (n is null or n > 7)"; f.name == "the next number, by order" && !s.family && (len(r.Findings) != 1 ||
+			!strings.HasPrefix(r.Findings[0].Edges[0].Text, "T1 asked for rows of public.invoice where "+where+" in T1.1; T2 then inserted one more")) {
+			s.t.Errorf("%+v", r.Findings)
 		}
 	}
 }
@@ -1435,7 +1493,7 @@ func TestAllRowsInWords(t *testing.T) {
 		}
 		return b.String() + report.Warning(f, reader).Message + report.Explain(f, reader)
 	}
-	all := told("1 SELECT max(n) FROM invoice", "2 SELECT max(n) FROM invoice", "1 INSERT INTO invoice VALUES (3, 3)", "2 INSERT INTO invoice VALUES (4, 3)", "1 COMMIT", "2 COMMIT")
+	all := told("1 SELECT count(*) FROM invoice", "2 SELECT count(*) FROM invoice", "1 INSERT INTO invoice VALUES (3, 3)", "2 INSERT INTO invoice VALUES (4, 3)", "1 COMMIT", "2 COMMIT")
 	for _, want := range []string{"each read all rows of invoice, and each then inserted one", "You read all rows of invoice and found 2", ">read all rows and found 2<", `"condition":"true"`,
 		"T1 read all rows of public.invoice in T1.1 and found 2; T2 then inserted one more, row public.invoice id=4", "would have found invoice id=3"} {
 		if !strings.Contains(all, want) {

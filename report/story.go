@@ -139,7 +139,7 @@ func (t *teller) sentence() string {
 		return fmt.Sprintf("%s decided by %s as it was before %s change, and wrote over another change by %s", t.who(a), t.row(first), t.whose(b), t.who(b))
 	case anomaly.WriteSkew, anomaly.SkewBetween:
 		if asked, table := t.checked(); table != "" {
-			return fmt.Sprintf("%s and %s each %s of %s, and each then inserted one", t.who(a), t.who(b), asked, table)
+			return fmt.Sprintf("%s and %s each %s of %s, and each then inserted one%s", t.who(a), t.who(b), asked, table, t.numbered())
 		}
 		return fmt.Sprintf("%s and %s each read rows that the other one then changed, and wrote by what they had read", t.who(a), t.who(b))
 	case anomaly.AbortedRead:
@@ -189,6 +189,25 @@ func (t *teller) checked() (asked, table string) {
 		asked, table = did, name
 	}
 	return asked, table
+}
+
+// numbered says which number each party of a write skew gave to a row, if it is the same one.
+func (t *teller) numbered() string {
+	var number *oracle.Value
+	for i := range t.f.Edges {
+		e := &t.f.Edges[i]
+		switch {
+		case e.Kind != oracle.EdgeRW:
+		case len(e.ToValues) != 1 || number != nil && *number != e.ToValues[0]:
+			return ""
+		default:
+			number = &e.ToValues[0]
+		}
+	}
+	if number == nil {
+		return ""
+	}
+	return " with " + number.Column + " = " + number.Text
 }
 
 // mostNamed bounds the sessions that one sentence names.

@@ -48,6 +48,9 @@ func did(a *act) string {
 	}
 	what := a.what
 	if len(list) > 0 {
+		if what == "inserted" {
+			return what + " " + rows + " with " + strings.Join(list, ", ")
+		}
 		if what != "read" {
 			what = "set"
 		}

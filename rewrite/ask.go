@@ -14,8 +14,9 @@ import (
 type Ask struct {
 	Table string // as history.Row.Table
 	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
-	Where condition.Condition
-	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
+	Where   condition.Condition
+	Extreme *Extreme        // what the answer shows of the rows, if it is no more than this
+	Limit   condition.Value // how many rows are returned at most, in the same form; nil: all
 	// Beyond holds for the rows that LIMIT does not hide, see the function of that name. Without an operator it is not known.
 	Beyond condition.Condition
 	// Alike is not certain for rows that may be among those that OFFSET leaves out, though Beyond does not hold for them.
@@ -103,7 +104,8 @@ func ReadMoments(cells [][]byte) (values []condition.Value) {
 // Bind gives the Ask with the values of parameters.
 func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
 	a.Where = a.Where.Bind(values)
-	a.Limit, a.Skip = boundCount(a.Limit, values), boundCount(a.Skip, values)
+	count := func(v condition.Value) condition.Value { return boundCount(v, values) }
+	a.Limit, a.Skip, a.Extreme = count(a.Limit), count(a.Skip), a.Extreme.mapped(count)
 	a.Types = nil
 	return a
 }
@@ -169,8 +171,9 @@ func (a *Ask) Allows(n int) bool {
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if
 // there is one. An empty one says that it is the same.
 func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
-	a.Where = a.Where.Mapped(func(v condition.Value) condition.Value { return shiftedValue(v, literal) })
-	a.Limit, a.Skip = shiftedValue(a.Limit, literal), shiftedValue(a.Skip, literal)
+	shifted := func(v condition.Value) condition.Value { return shiftedValue(v, literal) }
+	a.Where = a.Where.Mapped(shifted)
+	a.Limit, a.Skip, a.Extreme = shifted(a.Limit), shifted(a.Skip), a.Extreme.mapped(shifted)
 	return a
 }
 

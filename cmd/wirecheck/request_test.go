@@ -22,6 +22,7 @@ type application struct {
 	connect  func() *requester
 	leave    func()
 	requests map[string]*requester
+	order    []string // of requests
 	warned   []string
 }
 
@@ -82,9 +83,10 @@ func newApplication(t *testing.T, th *through, plain bool) *application {
 	return a
 }
 
-// close ends the connections. What an autocommit statement overwrote on MariaDB comes with the session's next statement.
+// close ends the connections in the order in which they came. What an autocommit statement overwrote on MariaDB comes with the session's next statement.
 func (a *application) close() {
-	for _, r := range a.requests {
+	for _, who := range a.order {
+		r := a.requests[who]
 		if err := r.exec("SELECT 1"); err != nil {
 			a.t.Error(err)
 		}
@@ -110,7 +112,7 @@ func (a *application) play(untagged bool, steps ...string) {
 		if r == nil {
 			r = a.connect()
 			r.known = map[string]int{}
-			a.requests[who] = r
+			a.requests[who], a.order = r, append(a.order, who)
 		}
 		verb, rest, _ := strings.Cut(what, " ")
 		var err error
@@ -297,6 +299,7 @@ func TestRequestChecksLive(t *testing.T) {
 	race := func(check, write string) []string {
 		return []string{"A " + check, "B " + check, "B " + write, "A " + write}
 	}
+	next := func(ask string) []string { return race(ask, "INSERT INTO invoice (y, no) VALUES (1, 3)") }
 	leave := func(check string) []string {
 		return []string{"A " + check, "B " + check, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}
 	}
@@ -304,7 +307,7 @@ func TestRequestChecksLive(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			serial := map[string]string{"postgres": "SERIAL", "mariadb": "INT AUTO_INCREMENT"}[engine]
 			w := newWorld(t, engine, "CREATE TABLE booking (id "+serial+" PRIMARY KEY, room INT, hour INT, who VARCHAR(20))", "CREATE INDEX booking_room ON booking (room)",
-				"CREATE TABLE doctor (id INT PRIMARY KEY, shift INT, on_call INT)")
+				"CREATE TABLE doctor (id INT PRIMARY KEY, shift INT, on_call INT)", "CREATE TABLE invoice (id "+serial+" PRIMARY KEY, y INT, no INT)", "CREATE INDEX invoice_no ON invoice (y, no)")
 			onCall := "SELECT COUNT(*) FROM doctor WHERE shift = 7 AND on_call = 1"
 			if engine == "mariadb" { // as Django writes it there
 				onCall = "SELECT COUNT(*) FROM doctor WHERE (on_call AND shift = 7)"
@@ -334,10 +337,18 @@ func TestRequestChecksLive(t *testing.T) {
 				{"write skew by count", 1, 1, 0, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}},
 				{"write skew by count of a query", 1, 1, 0, leave("SELECT COUNT(*) FROM (SELECT id FROM doctor WHERE on_call = 1 LIMIT 9) sub")},
 				{"write skew by rows of a query", 0, 0, 1, leave("SELECT * FROM (SELECT id FROM doctor WHERE on_call = 1 LIMIT 9) sub")},
+				{"the next number", 1, 1, 0, next("SELECT MAX(no) FROM invoice WHERE y = 1")},
+				{"the next number, or 1", 1, 1, 0, next("SELECT COALESCE(MAX(no), 0) + 1 AS n FROM invoice WHERE y = 1")},
+				{"the next number of all", 1, 1, 0, next("SELECT MAX(no) AS no__max FROM invoice")},
+				{"the next number, by the order of rows", 1, 1, 0, next("SELECT no FROM invoice WHERE y = 1 ORDER BY no DESC LIMIT 1")},
+				{"the next number, one after the other", 0, 0, 0, []string{"A SELECT MAX(no) FROM invoice", "A INSERT INTO invoice (y, no) VALUES (1, 3)", "B SELECT MAX(no) FROM invoice", "B INSERT INTO invoice (y, no) VALUES (1, 4)"}},
+				{"the next number of another year", 0, 0, 0, next("SELECT MAX(no) FROM invoice WHERE y = 2")},
+				{"the server numbers rows", 0, 0, 1, race("SELECT MAX(id) FROM invoice", "INSERT INTO invoice (y, no) VALUES (1, 3)")},
+				{"a number below the greatest", 0, 0, 0, race("SELECT MAX(no) FROM invoice WHERE y = 1", "INSERT INTO invoice (y, no) VALUES (1, 1)")},
 				{"the write checks", 0, 0, 0, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1 AND on_call = 2"}},
 			} {
 				t.Run(tt.name, func(t *testing.T) {
-					w.run(t, "DELETE FROM booking", "DELETE FROM doctor", "INSERT INTO doctor VALUES (1, 7, 1), (2, 7, 1)")
+					w.run(t, "DELETE FROM booking", "DELETE FROM doctor", "INSERT INTO doctor VALUES (1, 7, 1), (2, 7, 1)", "DELETE FROM invoice", "INSERT INTO invoice (y, no) VALUES (1, 1), (1, 2)")
 					th := w.observe(t)
 					a := newApplication(t, th, true)
 					a.play(false, tt.steps...)
@@ -347,8 +358,11 @@ func TestRequestChecksLive(t *testing.T) {
 						for _, f := range got.findings {
 							seen += f.Seen
 							missed := "asked for rows of booking where room = 1 and hour = 9 and found none"
-							if strings.Contains(tt.name, "skew") {
+							switch {
+							case strings.Contains(tt.name, "skew"):
 								missed = "read doctor id="
+							case strings.Contains(tt.name, "next number"):
+								missed = "and each then inserted one with no = 3"
 							}
 							if f.Name != anomaly.SkewBetween || !strings.Contains(got.report, missed) || !strings.Contains(got.report, "route=/buy/") {
 								t.Errorf("%s", got.report)

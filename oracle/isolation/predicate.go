@@ -63,6 +63,7 @@ type predicate struct {
 	within   bool              // a subquery asked: what the statement wrote does not tell what it saw
 	met      bool              // the condition held for one row, which was in the way of an INSERT
 	some     bool              // the answer tells that there are some rows, and the statement does not name them
+	last     string            // see history.PredicateRead.Last
 	counted  bool              // the client saw a number of them or a sum, and no row
 	dirty    bool              // it may have seen what was not committed
 	snapshot *history.Snapshot // nil: not known
@@ -105,7 +106,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if s, ok := history.ParseSnapshot(r.Snapshot); ok {
 			snapshot = &s
 		}
-		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, counted: r.Counted, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, counted: r.Counted, last: r.Last, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -127,7 +128,7 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 				p.compare(ch, c)
 			}
 		}
-		tb.changes = append(tb.changes, ch)
+		tb.changes = byEnd(tb.changes, ch, func(ch *change) uint64 { return ch.t.end })
 	}
 	for _, p := range t.reads {
 		if t.stmts[p.stmt].failed || p.compared {
@@ -150,8 +151,17 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 		if c.levels != nil {
 			p.compareOld(c, list[:i+1])
 		}
-		p.table.reads = append(p.table.reads, p)
+		p.table.reads = byEnd(p.table.reads, p, func(p *predicate) uint64 { return p.t.end })
 	}
+}
+
+// byEnd puts one more into a list in the order of the ends of transactions. What one did may be told when others have ended since.
+func byEnd[T any](list []T, one T, end func(T) uint64) []T {
+	i := len(list)
+	for i > 0 && end(list[i-1]) > end(one) {
+		i--
+	}
+	return slices.Insert(list, i, one)
 }
 
 // compareOld looks for rows that the statement must have found and did not, among those that older transactions left. No level is known to be satisfied with

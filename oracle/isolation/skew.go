@@ -10,6 +10,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/statement/condition"
+	"wirecheck/trace/flow"
 )
 
 // Write skew between requests.
@@ -212,6 +213,8 @@ func (q *requests) depends(m *missed, ch *change) bool {
 	}
 	n := p.count()
 	switch {
+	case p.numbers(ch):
+		return true
 	case n == nil:
 		return false
 	case *n == 0:
@@ -257,6 +260,23 @@ func knew(t *txn, ch *change, p *predicate) bool {
 		before := t == p.t && a.stmt < p.stmt || t != p.t && t.stmts[a.stmt].to < p.t.stmts[p.stmt].from && sameClock(t, p.t)
 		return before && !a.op.writes() && a.node != nil && ch.of(a.node)
 	})
+}
+
+// numbers reports whether the unit read the last number of a list, such as the greatest one of an invoice, and then made a row with the next one.
+func (p *predicate) numbers(ch *change) bool {
+	return p.turned(ch) == 1 && p.precedes(&p.where, ch.now)
+}
+
+// precedes reports whether the row has the number next to the last one, behind which the condition or a part of it asks. The readings of a clock follow one another, too,
+// and are no such numbers.
+func (p *predicate) precedes(where *condition.Condition, row image) bool {
+	step := map[string]int64{">": 1, ">=": 1, "<": -1, "<=": -1}[where.Op]
+	if step == 0 || p.last == "" || where.Column != p.last || len(where.Values) != 1 {
+		return slices.ContainsFunc(where.Args, func(part condition.Condition) bool { return p.precedes(&part, row) })
+	}
+	last, ok := condition.Integer(where.Values[0])
+	n, known := condition.Integer(row.values[p.last])
+	return ok && known && n == last+step && !flow.IsClock(*where.Values[0])
 }
 
 // turned is 1 if the change made a row for which the condition holds, -1 if it made one for which it does not any more; else, and where it is not known, 0.

@@ -23,8 +23,20 @@ func TestRequestSkew(t *testing.T) {
 		off   = ` image "on false" was "on true"`
 		other = `s1 A all u "(and (= text name x) (<> number id 1))"; s2 B all u "(and (= text name x) (<> number id 2))"`
 		named = `; s2 B w u.2 0>1 image "id 2 name x" was "id 2 name null"; s1 A w u.1 0>1 image "id 1 name x" was "id 1 name null"`
+		last  = `where inv "(and (= number y 1) (>= number no 41))" last no`
+		given = "s1 A " + last + "; s2 B " + last + `; s2 B i inv.b >1 image "y 1 no 42"; s1 A i inv.a >1 image "y 1 no 42"`
 	)
 	for _, tt := range []struct{ name, text, want string }{
+		{"the next number", given, skew + "[1 2 3 4]"},
+		{"the next number, by the order of rows", strings.ReplaceAll(given, "(>= number no 41)", "(or (null no) (> number no 41))"), skew + "[1 2 3 4]"},
+		{"the next number below", strings.NewReplacer("(>= number", "(<= number", "42", "40").Replace(given), skew + "[1 2 3 4]"},
+		{"the next number, below the last one", strings.ReplaceAll(given, "42", "40"), ""},
+		{"the next number, and the server numbers rows", strings.Replace(given, `inv.a >1 image "y 1 no 42"`, `inv.a >1 image "y 1 no 43"`, 1), maybe + "[1 2 3 4]"},
+		{"the next number of another list", strings.ReplaceAll(given, `image "y 1`, `image "y 2`), ""},
+		{"the next number, not known", strings.ReplaceAll(given, "no 42", "id 42"), ""},
+		{"the next second", strings.NewReplacer("41", "1764450041", "42", "1764450042").Replace(given), maybe + "[1 2 3 4]"},
+		{"a number behind what the application asked for", strings.ReplaceAll(given, " last no", ""), maybe + "[1 2 3 4]"},
+		{"the last number of another column", strings.ReplaceAll(given, " last no", " last y"), maybe + "[1 2 3 4]"},
 		{"check, then insert", both + his + mine, skew + "[1 2 3 4]"},
 		{"the other one ends first", both + strings.TrimPrefix(mine, "; ") + "; " + his, skew + "[1 2 3 4]"},
 		{"through several sessions", both + his + `; s3 A i booking.a >1 image "room 1"`, skew + "[1 2 3 4]"},
@@ -63,6 +75,8 @@ func TestRequestSkew(t *testing.T) {
 		{"by count", "s1 A " + count + "; s2 B " + count + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
 		{"by count, exactly", "s1 A " + two + "; s2 B " + two + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, skew + "[1 2 3 4]"},
 		{"by count, and the other one takes it back", "s1 A " + two + "; s2 B " + two + "; s2 B w d.b 0>1" + off + `; s3 - w d.b 1>2 image "on true" was "on false"` + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 5]"},
+		{"by count, and an older change is told in between", "s9 t90 begin; t90 stmt; t90 commit pending; s1 A " + two + "; s2 B " + two + "; s2 B w d.b 0>1" + off +
+			`; t90 late 1 w d.z 0>1 image "on true" was "on true"; s1 A w d.a 0>1` + off, skew + "[4 5 6 8]"},
 		{"by count, a row deleted", "s1 A " + two + "; s2 B " + two + `; s2 B d d.b 0>1 was "on true"; s1 A d d.a 0>1 was "on true"`, maybe + "[1 2 3 4]"},
 		{"by count, the one moves in, the other out", "s1 A " + two + "; s2 B " + two + `; s2 B w d.c 0>1 image "on true" was "on false"; s1 A w d.a 0>1` + off, maybe + "[1 2 3 4]"},
 		{"by count, both move in", "s1 A " + two + "; s2 B " + two + `; s2 B w d.c 0>1 image "on true" was "on false"; s1 A w d.e 0>1 image "on true" was "on false"`, skew + "[1 2 3 4]"},

@@ -80,7 +80,9 @@ func evidence(pub *oracle.Edge, e *edge, from, to *txn) {
 		if e.pred == nil {
 			pub.FromValues = from.readValues(e.fromStmt, e.from)
 		}
-		pub.ToValues = to.assigned(e.toStmt)
+		if pub.ToValues = to.assigned(e.toStmt); e.pred != nil && e.pred.precedes(&e.pred.where, e.to.image) && pub.ToValues == nil {
+			pub.ToValues = []oracle.Value{{Column: e.pred.last, Text: *e.to.image.values[e.pred.last]}}
+		}
 	case edgeWW:
 		pub.FromValues, pub.ToValues = from.assigned(e.fromStmt), to.assigned(e.toStmt)
 	case edgeWR:

@@ -129,7 +129,7 @@ func (a *answer) relayRows(st *sentStatement, cols *columns) (more bool, err err
 			return false, err
 		}
 	}
-	asItIs := cols.hidden == 0 && cols.hide == nil && !st.plan.AsksExistence()
+	asItIs := cols.hidden == 0 && cols.hide == nil && !st.plan.AsksExistence() && !st.plan.ShowsExtreme()
 	a.shown, a.concealed = 0, 0
 	for {
 		f, err := o.nextPacket()
@@ -181,6 +181,13 @@ func (a *answer) endRows(st *sentStatement, f frame, cols *columns) (ended, more
 	return true, more, err
 }
 
+// tellCells gives the client's values of a row to the running statement, if it wants them.
+func tellCells(st *sentStatement, cols *columns, row []byte) {
+	if st.running != nil && st.running.WantsCells() {
+		st.running.Cells(cols.values(row))
+	}
+}
+
 // relayRow relays one row without its hidden columns.
 func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 	o := a.o
@@ -208,15 +215,15 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 		if o.tracker.observed() {
 			o.tracker.guard(func() {
 				st.decode(hidden)
-				if st.running != nil && st.running.WantsCells() {
-					st.running.Cells(cols.values(row))
-				}
+				tellCells(st, cols, row)
 			})
 		}
 		row = shown
 		if cols.binary {
 			o.scratch = shown
 		}
+	} else if o.tracker.observed() {
+		o.tracker.guard(func() { tellCells(st, cols, row) })
 	}
 	if cols.hide != nil {
 		changed, keep := row, true

@@ -137,6 +137,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Counted: a.Single || a.Counted, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
+		r.showsLast(a, hides, &read)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
@@ -169,6 +170,22 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		if a.Pinned && t.want != nil {
 			t.want(a)
 		}
+	}
+}
+
+// showsLast notes the column whose greatest or least value the answer shows, as history.PredicateRead.Last. Of MAX and MIN it decides the answer, see rewrite.Extreme.
+func (r *Running) showsLast(a *rewrite.Ask, hides bool, read *history.PredicateRead) {
+	switch {
+	case a.Extreme != nil && len(r.totals) == 1:
+		if decides, ok := a.Extreme.Decides(a.Where, r.totals[0]); ok {
+			a.Where, read.Whole, read.Last = decides, false, a.Extreme.Column // the accesses name other rows, too
+		}
+	case hides && r.decoded == 1:
+		first := &a.Beyond
+		for len(first.Args) > 0 {
+			first = &first.Args[0]
+		}
+		read.Last = first.Column
 	}
 }
 

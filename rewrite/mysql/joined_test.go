@@ -1,6 +1,10 @@
 package mysql
 
-import "testing"
+import (
+	"testing"
+
+	"wirecheck/rewrite"
+)
 
 // joinForms are UPDATEs of joins, and some whose subqueries read their own table.
 var joinForms = []form{
@@ -57,6 +61,28 @@ func TestJoins(t *testing.T) {
 			if f.n >= 0 && f.n != len(accesses) {
 				t.Errorf("%s: %d accesses, want %d", f.sql, len(accesses), f.n)
 			}
+		}
+	}
+}
+
+// TestLeftJoinsNotTold: where a left join is not followed through its tables, the statement counts as one of which a part is not judged. EXISTS does not rest on the others.
+func TestLeftJoinsNotTold(t *testing.T) {
+	const join = "SELECT a.id, b.id FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1"
+	cat := testCatalog(t)
+	for _, c := range []struct {
+		flavor    Flavor
+		sql, want string
+	}{
+		{MariaDB, join, ""},
+		{MariaDB, join + " FOR UPDATE", severalTables},
+		{MySQL, join + " FOR SHARE", severalTables},
+		{TiDB, join, severalTables},
+		{TiDB, "SELECT COUNT(*) FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1", severalTables},
+		{TiDB, "SELECT EXISTS (SELECT 1 FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1)", ""},
+		{TiDB, "SELECT id FROM account WHERE balance > 1", ""},
+	} {
+		if p := New(c.flavor, rewrite.CaptureAuto).Script(c.sql, cat, Session{Database: "shop", GroupConcat: 1 << 20}).Plans[0]; p.Unread != c.want {
+			t.Errorf("%v, %s: %q, want %q", c.flavor, c.sql, p.Unread, c.want)
 		}
 	}
 }

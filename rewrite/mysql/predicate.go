@@ -112,7 +112,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, soleGroup(s, n)
 	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
-	ask.Folds = !ask.Exists && folds(s, n, list)
+	ask.Folds, ask.Extreme = !ask.Exists && folds(s, n, list), extremeShown(s, n, client, list)
 	if having != nil {
 		ask.Where = condition.OfGroups(s.kindHere(having), having.Name)
 	}
@@ -126,6 +126,9 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		tellKeys(s, told)
 	}
 	why := s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, first, around)
+	if why == "" && joined && !ask.Exists {
+		return severalTables // what it asks of the others is not told, see joiningOf
+	}
 	if why == "" && ask.Exists && !ask.ByRow && !ask.Around && around == nil && len(list) == 1 {
 		s.plan.Empty = history.CoverageExact // it read no row, though parameters cannot stand there twice to tell which
 	}

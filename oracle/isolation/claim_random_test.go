@@ -112,7 +112,11 @@ func TestRequestClaimsRandom(t *testing.T) {
 			}
 			fits = fits || workersDid(s, again) == got
 		}
-		found, c := run(Options{}, parse(t, j.text.String()))
+		events := parse(t, j.text.String())
+		found, c := run(Options{}, events)
+		if later, _ := run(Options{}, toldLater(events, rng.IntN)); (len(found) > 0) != (len(later) > 0) {
+			t.Errorf("seed %d: found %s, told later %s\n%s", seed, briefs(found), briefs(later), j.text.String())
+		}
 		switch {
 		case c.Broken() != "":
 			t.Fatal(c.Broken())

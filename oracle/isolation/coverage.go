@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/product"
@@ -375,6 +376,12 @@ func (v *Coverage) unknownWriters(t *txn) {
 // Coverage is what was seen up to now.
 func (c *Checker) Coverage() Coverage {
 	v := counts(c)
+	if len(c.requests.doubts) > 0 {
+		v.Possibly = maps.Clone(v.Possibly)
+		for _, d := range c.requests.doubts {
+			v.maybe(anomaly.SkewBetween, d.m.ch.v.table)
+		}
+	}
 	if c.opts.Only != nil {
 		v.UnknownWriters = c.counts.UnknownWriters
 		return v

@@ -93,6 +93,7 @@ func (c *Checker) sweep() {
 			t.gone = true
 		}
 	}
+	untold := slices.DeleteFunc(slices.Clone(drop), func(t *txn) bool { return c.late[t.id] != t })
 	c.forget(drop)
 	c.unready()
 	for _, t := range keep {
@@ -102,6 +103,9 @@ func (c *Checker) sweep() {
 	c.weight, c.endedSize = weigh(keep)
 	c.unsettled, _ = weigh(keep[settled:])
 	c.sweepAt = c.weight + max(c.opts.sweepStep(), c.weight/2)
+	for _, t := range untold {
+		c.requests.told(t)
+	}
 }
 
 // dropGone takes out links to forgotten transactions.

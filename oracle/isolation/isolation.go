@@ -493,6 +493,7 @@ func (c *Checker) closeSession(e *history.Event) {
 	for _, t := range s.late { // they will not be told
 		delete(c.late, t.id)
 		c.coverage.Untold++
+		c.requests.told(t)
 	}
 	s.late, c.recent = nil, nil
 	delete(c.sessions, e.Session)

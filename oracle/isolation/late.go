@@ -53,6 +53,7 @@ func (b byStatement) Swap(i, k int) {
 // met one of its versions meanwhile knows them by its token.
 func (c *Checker) finishLate(t *txn, e *history.Event) {
 	delete(c.late, t.id)
+	defer c.requests.told(t)
 	t.session.late = slices.DeleteFunc(t.session.late, func(o *txn) bool { return o == t })
 	i := t.statementIndex(e.N)
 	if i < 0 {

@@ -38,6 +38,8 @@ type requests struct {
 	open map[string]bool
 	// moved are the numbers of rows with which requests moved one in or out: the greatest for moves in, the least for moves out.
 	moved map[move]int
+	// doubts are findings that wait for writes that are still to be told.
+	doubts []doubt
 }
 
 // request is what the application meant as one, as far as its transactions are kept.
@@ -171,24 +173,43 @@ func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool, mor
 	s.apart.rows = append(s.apart.rows, row)
 }
 
-// judgeWrites looks for updates that t's accesses from number first on lost.
+// judgeWrites looks for updates that t's accesses from number first on lost, and for those that others lost whose writes are known already and stand behind one of
+// t's: they were judged without it.
 func (q *requests) judgeWrites(t *txn, first int) {
-	if t.request == nil || len(t.request.claims) == 0 {
+	if len(q.by) == 0 {
 		return
 	}
 	for i := first; i < len(t.accesses); i++ {
 		a := &t.accesses[i]
-		if a.op != opUpdate && a.op != opMatch || a.node == nil || t.stmts[a.stmt].columns == nil {
+		if a.node == nil || !a.op.writes() && a.op != opMatch {
 			continue
 		}
-		for _, k := range t.request.claims[a.node.name()] {
-			if k.t != t || k.stmt != a.stmt {
-				continue
+		q.judgeClaims(t, a.node.name(), a.stmt)
+		n := a.node.nextInstalled()
+		for range maxWalk {
+			if n == nil {
+				break
 			}
-			if from := t.request.txns[k.Txn]; from != nil && from.state == stateCommitted {
-				if r := from.readOf(k.Derived); r >= 0 {
-					q.judgeClaim(k, reader{from, r}, from.accesses[r].node.nextInstalled())
-				}
+			if n.writer != t {
+				q.judgeClaims(n.writer, n.name(), n.wstmt)
+			}
+			n = n.nextInstalled()
+		}
+	}
+}
+
+// judgeClaims judges what a statement of t claimed of a row.
+func (q *requests) judgeClaims(t *txn, row history.Row, stmt int32) {
+	if t.request == nil || len(t.request.claims) == 0 {
+		return
+	}
+	for _, k := range t.request.claims[row] {
+		if k.t != t || k.stmt != stmt {
+			continue
+		}
+		if from := t.request.txns[k.Txn]; from != nil && from.state == stateCommitted {
+			if r := from.readOf(k.Derived); r >= 0 {
+				q.judgeClaim(k, reader{from, r}, from.accesses[r].node.nextInstalled())
 			}
 		}
 	}
@@ -269,14 +290,28 @@ func (n *version) claims(k *claim, w *version) bool {
 		if n == w {
 			return true
 		}
-		if n = n.nextInstalled(); n == nil {
+		next := n.nextInstalled()
+		if next == nil || !next.replaces(n) {
 			return false
 		}
+		n = next
 		if o, known := n.assigned(k); n != w && (!known || o.Role != "") {
 			return false
 		}
 	}
 	return false
+}
+
+// replaces reports whether no version of another transaction that committed stands between n and v for certain: it may still be to be told.
+func (v *version) replaces(n *version) bool {
+	p := v.prev
+	for range maxWalk {
+		if p == nil || p.installed() && p.writer != v.writer {
+			break
+		}
+		p = p.prev
+	}
+	return p == n || p != nil && p.writer != nil && p.writer == n.writer
 }
 
 // assigned is what the writer of n last assigned to the claim's column. It is not known if one of the writer's statements does not tell.

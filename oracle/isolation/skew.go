@@ -27,7 +27,8 @@ import (
 //     them all behind a read of one that it knew already, and then moved this one out by an UPDATE: it changed what it had counted. That is a check, unless
 //     requests are known that did so with the number that the unit would have seen behind the other one, or with one that is farther off.
 //
-// And what a question missed must still be there when the second of the two changes comes: a booking that was cancelled stands in nobody's way.
+// And what a question missed must still be there when the second of the two changes comes: a booking that was cancelled stands in nobody's way. Where the writes of
+// transactions that ended in between are still to be told, the finding waits for them.
 //
 // Where the second rule does not hold for both units, the finding is only possible: a list may be what a request chose its row from.
 //
@@ -431,11 +432,62 @@ func (q *requests) learn(unit []*txn, changes []*change) {
 	}
 }
 
+// doubt is a certain write skew, unless a transaction whose writes are still to be told took back what one of the units missed.
+type doubt struct {
+	m, n  missed
+	until []*txn
+}
+
+// maxDoubts bounds the findings that wait. More of them are reported at once.
+const maxDoubts = 1000
+
+// waits reports whether a finding waits for transactions that ended between the two changes, or may have.
+func (q *requests) waits(m, n *missed) bool {
+	d := doubt{m: *m, n: *n}
+	first, last := min(m.ch.t.end, n.ch.t.end), max(m.ch.t.end, n.ch.t.end)
+	for _, t := range q.c.late {
+		if t.end > first && t.begin < last && !sameUnit(t, m.ch.t) && !sameUnit(t, n.ch.t) && (m.ch.v.table.mentionedBy(t) || n.ch.v.table.mentionedBy(t)) {
+			d.until = append(d.until, t)
+		}
+	}
+	if len(d.until) == 0 || len(q.doubts) == maxDoubts {
+		return false
+	}
+	if !slices.ContainsFunc(q.doubts, func(o doubt) bool { return o.m.t == m.t && o.n.t == n.t || o.m.t == n.t && o.n.t == m.t }) {
+		q.doubts = append(q.doubts, d)
+	}
+	return true
+}
+
+// mentionedBy reports whether a statement of t may write the table, by its text.
+func (tb *table) mentionedBy(t *txn) bool {
+	return slices.ContainsFunc(t.stmts, func(s stmt) bool { return s.sql == "" || strings.Contains(strings.ToLower(s.sql), bare(tb.name)) })
+}
+
+// told goes on with the findings that waited for t, which is told or never will be.
+func (q *requests) told(t *txn) {
+	var ready []doubt
+	for i := range q.doubts {
+		d := &q.doubts[i]
+		if d.until = slices.DeleteFunc(d.until, func(o *txn) bool { return o == t }); len(d.until) == 0 {
+			ready = append(ready, *d)
+		}
+	}
+	q.doubts = slices.DeleteFunc(q.doubts, func(d doubt) bool { return len(d.until) == 0 })
+	for _, d := range ready {
+		if d.m.t.gone || d.n.t.gone || d.m.ch.t.gone || d.n.ch.t.gone {
+			q.c.coverage.maybe(anomaly.SkewBetween, d.m.ch.v.table)
+			continue
+		}
+		q.reportSkew(d.m, d.n)
+	}
+}
+
 // reportSkew reports that two units missed what the other one changed.
 func (q *requests) reportSkew(m, n missed) {
 	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch) && m.stands(q.c) && n.stands(q.c)
 	key := setKey(anomaly.G2Request, []*txn{m.t, n.t})
-	if q.c.reported[key] || !sure && q.c.reported[key+"?"] {
+	if q.c.reported[key] || !sure && q.c.reported[key+"?"] || sure && q.waits(&m, &n) {
 		return
 	}
 	if !sure {

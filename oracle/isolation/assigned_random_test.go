@@ -215,7 +215,7 @@ func TestColumnsReference(t *testing.T) {
 		late := append([]history.Event(nil), events...)
 		(&toy{next: d.rng.IntN, out: late}).late()
 		want := d.cyclic()
-		for _, list := range [][]history.Event{events, late} {
+		for _, list := range [][]history.Event{events, late, toldLater(events, d.rng.IntN)} {
 			fs, _ := run(Options{Repeats: true, Keep: -1}, list)
 			wrong := slices.ContainsFunc(fs, func(f oracle.Finding) bool { return f.Kind != oracle.KindViolation }) // products protect rows
 			if got := len(fs) > 0; want && !got || !want && wrong {

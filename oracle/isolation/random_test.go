@@ -443,7 +443,7 @@ func compare(t fataler, next func(n int) int, sessions, steps int) (worst int) {
 			worst = s
 		}
 	}
-	for _, events := range [][]history.Event{d.out, late.out} {
+	for _, events := range [][]history.Event{d.out, late.out, toldLater(d.out, next)} {
 		fs, _ := run(Options{Repeats: true, Keep: -1}, events)
 		got, dirty := 0, []string(nil)
 		for i := range fs {

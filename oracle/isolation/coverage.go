@@ -35,6 +35,8 @@ type Coverage struct {
 	Unsettled int `json:"unsettled,omitempty"`
 	// Others counts the changes by which a row went that a condition found, where the answer only told that there are some: others may have been left.
 	Others int `json:"others,omitempty"`
+	// Crowded counts how often there were more changes, or more predicate reads, than are compared (maxCompared): the oldest were left out.
+	Crowded int `json:"crowded,omitempty"`
 	// Unseen counts the INSERTs of whose rows none was seen (MySQL family): no predicate was compared with them.
 	Unseen int `json:"unseen,omitempty"`
 
@@ -68,6 +70,8 @@ type Coverage struct {
 	// that what was written depends on what was read. Apart counts the rows that a session read outside of a transaction and
 	// wrote later, where no request was known, and those that it made after it had asked for them and found none.
 	Requests int `json:"requests,omitempty"`
+	// Resumed counts those of them that went on when what they had read was forgotten (Options.Keep).
+	Resumed  int `json:"resumed,omitempty"`
 	Possible int `json:"possible,omitempty"`
 	// Possibly counts those of Possible by what they would be, and of which table.
 	Possibly map[string]int `json:"possibly,omitempty"`
@@ -131,6 +135,7 @@ func (v *Coverage) gaps() []gap {
 		{v.Partial, "transaction", " too large to judge in full"},
 		{v.Forgotten, "transaction", " forgotten early (one stayed open too long)"},
 		{v.Stale, "read", " older than the window"},
+		{v.Resumed, "request", " went on when what it had read was forgotten: it was not judged"},
 	}
 }
 
@@ -263,6 +268,9 @@ func (v Coverage) predicates() (lines []string) {
 	}
 	if v.Others > 0 {
 		lines = append(lines, fmt.Sprintf(without, prose.Count(v.Others, "change"), "another row may make EXISTS true, or NOT EXISTS false, all the same"))
+	}
+	if v.Crowded > 0 {
+		lines = append(lines, fmt.Sprintf("%s or predicate read had so many others beside it that the oldest of them were not compared with it", prose.Count(v.Crowded, "change")))
 	}
 	return lines
 }

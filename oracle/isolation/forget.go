@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"slices"
+	"time"
 
 	"wirecheck/history"
 )
@@ -19,6 +20,9 @@ import (
 // is reachable from the unsettled ones, drop the rest. Sweeps come when as much has been added as was left over by
 // the last one, so their cost per transaction is constant.
 //
+// A request in autocommit is many transactions, and nothing tells which was its last. So where requests are known, ended transactions are kept longer (held). A request
+// that goes on all the same when a part of it is forgotten is counted.
+//
 // What readers of a forgotten transaction's versions need later is the version's place alone: an edge from a forgotten
 // transaction leads nowhere new, but the reader's own rw edge starts at that place. Reads that name their
 // place (MySQL family) bring it along; for the others it is remembered in places, which is bounded too. A read, or a write, of a version whose
@@ -33,13 +37,24 @@ func (c *Checker) settle() {
 	if c.opts.Keep < 0 {
 		return
 	}
-	for c.settled < len(c.ended) && c.unsettled-c.ended[c.settled].weight >= c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) {
+	for c.settled < len(c.ended) && c.unsettled-c.ended[c.settled].weight >= c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) && !c.held(c.ended[c.settled]) {
 		c.unsettled -= c.ended[c.settled].weight
 		c.settled++
 	}
 	if c.weight >= c.sweepAt || c.weight > c.opts.MaxTxns || c.endedSize > c.opts.MaxBytes {
 		c.sweep()
 	}
+}
+
+const (
+	// heldTimes is how many times Options.Keep transactions are held for requests at most, and heldFor how long.
+	heldTimes = 10
+	heldFor   = time.Minute
+)
+
+// held reports whether an ended transaction is kept for requests that may go on.
+func (c *Checker) held(t *txn) bool {
+	return len(c.requests.by) > 0 && c.unsettled < heldTimes*c.opts.Keep && c.endedSize < c.opts.MaxBytes/2 && c.ended[len(c.ended)-1].endedAt-t.endedAt < int64(heldFor)
 }
 
 // weigh adds up the weights and the sizes of transactions.
@@ -128,7 +143,7 @@ func (c *Checker) forget(drop []*txn) {
 	c.mark++
 	for _, t := range drop {
 		c.coverage.unknownWriters(t)
-		c.requests.leave(t)
+		c.requests.forget(t)
 		for _, tok := range t.tokens {
 			if c.tokens[tok] == t {
 				delete(c.tokens, tok)
@@ -264,7 +279,7 @@ func (r *row) goneAt(c *Checker) uint64 {
 
 // Complete reports whether forgetting has changed nothing in what was found: a checker that keeps everything (Options.Keep) finds the same.
 func Complete(c *Checker) bool {
-	return c.coverage.Stale == 0 && c.coverage.Forgotten == 0 && !c.unsure
+	return c.coverage.Stale == 0 && c.coverage.Forgotten == 0 && c.coverage.Resumed == 0 && !c.unsure
 }
 
 func (v *version) hash() hash {

@@ -121,10 +121,12 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 func (t *txn) predicates(c *Checker, changes []*change) {
 	for _, ch := range changes {
 		tb := ch.v.table
-		for i := len(tb.reads) - 1; i >= 0 && i >= len(tb.reads)-maxCompared; i-- {
-			if p := tb.reads[i]; p.t.end < t.floor {
+		for i := len(tb.reads) - 1; i >= 0 && tb.reads[i].t.end >= t.floor; i-- {
+			if len(tb.reads)-i > maxCompared {
+				c.coverage.Crowded++
 				break
-			} else if !p.t.gone {
+			}
+			if p := tb.reads[i]; !p.t.gone {
 				p.compare(ch, c)
 			}
 		}
@@ -143,7 +145,11 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 		p.whole = p.whole && !t.partial
 		list := p.table.changes
 		i := len(list) - 1
-		for ; i >= 0 && i >= len(list)-maxCompared && list[i].t.end >= t.floor; i-- {
+		for ; i >= 0 && list[i].t.end >= t.floor; i-- {
+			if len(list)-i > maxCompared {
+				c.coverage.Crowded++
+				break
+			}
 			if !list[i].t.gone {
 				p.compare(list[i], c)
 			}

@@ -38,16 +38,19 @@ type requests struct {
 	open map[string]bool
 	// moved are the numbers of rows with which requests moved one in or out: the greatest for moves in, the least for moves out.
 	moved map[move]int
+	cut   cut
 	// doubts are findings that wait for writes that are still to be told.
 	doubts []doubt
 }
 
 // request is what the application meant as one, as far as its transactions are kept.
 type request struct {
-	name   string
-	txns   map[uint64]*txn
-	passed int                     // transactions of it that are only counted
-	claims map[history.Row][]claim // by the row
+	name    string
+	txns    map[uint64]*txn
+	cut     bool                    // a part of it was forgotten,
+	resumed bool                    // and it went on since then
+	passed  int                     // transactions of it that are only counted
+	claims  map[history.Row][]claim // by the row
 }
 
 // claim is a value that a transaction of the request wrote and that comes from one that an earlier statement of it had read.
@@ -93,7 +96,16 @@ func (q *requests) belongs(t *txn, name string) {
 			}
 			r = &request{name: name, txns: map[uint64]*txn{}, claims: map[history.Row][]claim{}}
 			q.by[name] = r
-			q.c.coverage.Requests++
+			switch told, was := q.cut.find(name); {
+			case !was:
+				q.c.coverage.Requests++
+			case !told:
+				q.cut.now[start.add(name)] = true
+				q.c.coverage.Resumed++
+			}
+		} else if r.cut && !r.resumed {
+			r.resumed = true
+			q.c.coverage.Resumed++
 		}
 		t.request = r
 		if t.passed {
@@ -105,6 +117,40 @@ func (q *requests) belongs(t *txn, name string) {
 		q.leave(t)
 		t.mixed = true
 	}
+}
+
+// forget takes a forgotten transaction out of its request, and remembers the name of the request with the last one.
+func (q *requests) forget(t *txn) {
+	r := t.request
+	switch q.leave(t); {
+	case r == nil:
+	case q.by[r.name] != r:
+		q.cut.add(r.name)
+	default:
+		r.cut = true
+	}
+}
+
+// cut are the names of the last requests that were forgotten, and whether they are counted as such that went on.
+type cut struct{ now, before map[hash]bool }
+
+// maxCut bounds the names, half of which go when there are as many.
+const maxCut = 1 << 17
+
+func (k *cut) find(name string) (counted, was bool) {
+	h := start.add(name)
+	if counted, was = k.now[h]; !was {
+		counted, was = k.before[h]
+	}
+	return counted, was
+}
+
+func (k *cut) add(name string) {
+	counted, _ := k.find(name)
+	if k.now == nil || len(k.now) >= maxCut/2 {
+		k.now, k.before = map[hash]bool{}, k.now
+	}
+	k.now[start.add(name)] = counted
 }
 
 // leave takes t out of its request, and forgets the request with the last one.

@@ -74,8 +74,11 @@ func (q *requests) judgeChanges(t *txn, changes []*change) {
 	q.learn(mine, changes)
 	since := func(tb *table) []*change {
 		i := len(tb.changes)
-		for i > 0 && len(tb.changes)-i < maxCompared && tb.changes[i-1].t.end >= begin {
-			i--
+		for i > 0 && tb.changes[i-1].t.end >= begin {
+			if i--; len(tb.changes)-i > maxCompared {
+				q.c.coverage.Crowded++
+				break
+			}
 		}
 		return tb.changes[i:]
 	}

@@ -37,7 +37,7 @@ func (c *Checker) settle() {
 	if c.opts.Keep < 0 {
 		return
 	}
-	for c.settled < len(c.ended) && c.unsettled-c.ended[c.settled].weight >= c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) && !c.held(c.ended[c.settled]) {
+	for c.settled < len(c.ended) && c.unsettled-c.ended[c.settled].weight >= c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) && !held(c, c.ended[c.settled]) {
 		c.unsettled -= c.ended[c.settled].weight
 		c.settled++
 	}
@@ -53,7 +53,7 @@ const (
 )
 
 // held reports whether an ended transaction is kept for requests that may go on.
-func (c *Checker) held(t *txn) bool {
+func held(c *Checker, t *txn) bool {
 	return len(c.requests.by) > 0 && c.unsettled < heldTimes*c.opts.Keep && c.endedSize < c.opts.MaxBytes/2 && c.ended[len(c.ended)-1].endedAt-t.endedAt < int64(heldFor)
 }
 

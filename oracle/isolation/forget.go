@@ -2,7 +2,6 @@ package isolation
 
 import (
 	"slices"
-	"time"
 
 	"wirecheck/history"
 )
@@ -47,14 +46,14 @@ func (c *Checker) settle() {
 }
 
 const (
-	// heldTimes is how many times Options.Keep transactions are held for requests at most, and heldFor how long.
+	// heldTimes is how many times Options.Keep transactions are held for requests at most, and heldFor how long, in nanoseconds of the history.
 	heldTimes = 10
-	heldFor   = time.Minute
+	heldFor   = 60_000_000_000
 )
 
 // held reports whether an ended transaction is kept for requests that may go on.
 func held(c *Checker, t *txn) bool {
-	return len(c.requests.by) > 0 && c.unsettled < heldTimes*c.opts.Keep && c.endedSize < c.opts.MaxBytes/2 && c.ended[len(c.ended)-1].endedAt-t.endedAt < int64(heldFor)
+	return len(c.requests.by) > 0 && c.unsettled < heldTimes*c.opts.Keep && c.endedSize < c.opts.MaxBytes/2 && c.ended[len(c.ended)-1].endedAt-t.endedAt < heldFor
 }
 
 // weigh adds up the weights and the sizes of transactions.

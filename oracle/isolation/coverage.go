@@ -71,7 +71,10 @@ type Coverage struct {
 	// wrote later, where no request was known, and those that it made after it had asked for them and found none.
 	Requests int `json:"requests,omitempty"`
 	// Resumed counts those of them that went on when what they had read was forgotten (Options.Keep).
-	Resumed  int `json:"resumed,omitempty"`
+	Resumed int `json:"resumed,omitempty"`
+	// Large counts those of them that had more than maxUnit transactions at a time, and Mixed the transactions with statements of several, which belong to none.
+	Large    int `json:"large,omitempty"`
+	Mixed    int `json:"mixed,omitempty"`
 	Possible int `json:"possible,omitempty"`
 	// Possibly counts those of Possible by what they would be, and of which table.
 	Possibly map[string]int `json:"possibly,omitempty"`
@@ -136,6 +139,8 @@ func (v *Coverage) gaps() []gap {
 		{v.Forgotten, "transaction", " forgotten early (one stayed open too long)"},
 		{v.Stale, "read", " older than the window"},
 		{v.Resumed, "request", " went on when what it had read was forgotten: it was not judged"},
+		{v.Large, "request", fmt.Sprintf(" of more than %d transactions, judged in part", maxUnit)},
+		{v.Mixed, "transaction", " with statements of several requests, which was not judged with them"},
 	}
 }
 

@@ -69,3 +69,20 @@ func TestCrowded(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsInPart: a request of very many transactions, and a transaction of two requests, are counted.
+func TestRequestsInPart(t *testing.T) {
+	const both = "s1 t90001 begin; t90001 r x@0 request A; t90001 r y@0 request "
+	for text, want := range map[string][2]int{
+		"s1 A r x@0" + strings.Repeat("; s1 A r x@0", maxUnit-1): {0, 0},
+		"s1 A r x@0" + strings.Repeat("; s1 A r x@0", maxUnit+9): {1, 0},
+		both + "B; t90001 commit":                                {0, 1},
+		both + "A; t90001 commit":                                {0, 0},
+	} {
+		_, c := run(Options{}, parse(t, autocommit(text)))
+		v := c.Coverage()
+		if v.Large != want[0] || v.Mixed != want[1] || strings.Contains(v.String(), "judged in part") != (want[0] > 0) || strings.Contains(v.String(), "of several requests") != (want[1] > 0) {
+			t.Errorf("%.60s: %s", text, v)
+		}
+	}
+}

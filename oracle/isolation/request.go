@@ -49,6 +49,7 @@ type request struct {
 	txns    map[uint64]*txn
 	cut     bool                    // a part of it was forgotten,
 	resumed bool                    // and it went on since then
+	large   bool                    // more than maxUnit transactions of it are kept
 	passed  int                     // transactions of it that are only counted
 	claims  map[history.Row][]claim // by the row
 }
@@ -113,9 +114,14 @@ func (q *requests) belongs(t *txn, name string) {
 		} else {
 			r.txns[t.id] = t
 		}
+		if len(r.txns) > maxUnit && !r.large {
+			r.large = true
+			q.c.coverage.Large++
+		}
 	case t.request.name != name:
 		q.leave(t)
 		t.mixed = true
+		q.c.coverage.Mixed++
 	}
 }
 

@@ -300,7 +300,14 @@ func (l *Checker) Prepared(afresh bool) {
 func (l *Checker) Result() Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before), l.dropped, l.notices.ids()}
+	return Result{l.checker.Summary(), l.coverage().Since(l.before), l.dropped, l.notices.ids()}
+}
+
+// coverage is the oracle's, with what the recorder knows of requests. mu is held.
+func (l *Checker) coverage() isolation.Coverage {
+	v := l.checker.Coverage()
+	v.Resumed = max(v.Resumed, l.recorder.Requests.Resumed())
+	return v
 }
 
 // Finish closes the files and gives all findings with the coverage.
@@ -316,7 +323,7 @@ func (l *Checker) Finish() (Result, error) {
 	if l.trace != nil {
 		l.err = errors.Join(l.err, l.trace.Close(time.Now()))
 	}
-	return Result{l.checker.Summary(), l.checker.Coverage(), l.dropped, l.notices.ids()}, l.err
+	return Result{l.checker.Summary(), l.coverage(), l.dropped, l.notices.ids()}, l.err
 }
 
 // Observation is how one listener observes.

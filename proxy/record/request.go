@@ -31,10 +31,14 @@ type Requests struct {
 	reads map[string]*reads
 	order []string // of reads, the oldest first
 	size  int      // values and totals in reads
+	// cut are requests whose reads are not kept any more, of the last ones, and resumed how many of them went on.
+	cut     map[string]bool
+	resumed int
 }
 
 const (
 	maxRequests = 10_000  // whose reads are kept
+	maxCut      = 50_000  // whose reads are known to be kept no more
 	maxValues   = 200_000 // of all requests
 	maxCells    = 400     // of one answer: what an application computes with is not a long list
 	maxText     = 256     // of one value
@@ -313,10 +317,21 @@ func askedBy(where *condition.Condition, cells []Cell) []Cell {
 	return append(cells, Cell{Column: column, Text: text, asked: true})
 }
 
+// Resumed is how many requests went on when what they had read was kept no more: what they wrote since then is not known to come from it.
+func (rs *Requests) Resumed() int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.resumed
+}
+
 // of gives what a request has read. mu is held.
 func (rs *Requests) of(request string) *reads {
 	if known := rs.reads[request]; known != nil {
 		return known
+	}
+	if rs.cut[request] {
+		delete(rs.cut, request)
+		rs.resumed++
 	}
 	for len(rs.order) > 0 && (len(rs.order) >= maxRequests || rs.size >= maxValues) {
 		oldest := rs.reads[rs.order[0]]
@@ -325,6 +340,10 @@ func (rs *Requests) of(request string) *reads {
 		}
 		rs.size -= len(oldest.totals)
 		delete(rs.reads, rs.order[0])
+		if rs.cut == nil || len(rs.cut) >= maxCut {
+			rs.cut = map[string]bool{}
+		}
+		rs.cut[rs.order[0]] = true
 		rs.order = rs.order[1:]
 	}
 	known := &reads{rows: map[history.Row]columns{}}

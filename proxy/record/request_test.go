@@ -534,6 +534,16 @@ func TestRequestsBounded(t *testing.T) {
 	if n := len(rec.Requests.reads); n > maxRequests || n != len(rec.Requests.order) {
 		t.Errorf("%d requests are kept, %d in order", n, len(rec.Requests.order))
 	}
+	before := rec.Requests.Resumed()
+	for _, tt := range []struct {
+		request string
+		resumed int
+	}{{fmt.Sprint("r", maxRequests), 0}, {"new", 0}, {"r1", 1}, {"r1", 1}} { // the first ones are kept no more
+		s[0].run("SELECT 1 x /*request_id='"+tt.request+"'*/", "1@v a=1")
+		if n := rec.Requests.Resumed() - before; n != tt.resumed {
+			t.Errorf("request %s: %d went on, want %d", tt.request, n, tt.resumed)
+		}
+	}
 }
 
 // TestTransactionsAlone: nothing is said of requests where they are not asked for, and nothing of UPDATEs before the first request.

@@ -306,7 +306,7 @@ func (l *Checker) Result() Result {
 // coverage is the oracle's, with what the recorder knows of requests. mu is held.
 func (l *Checker) coverage() isolation.Coverage {
 	v := l.checker.Coverage()
-	v.Resumed = max(v.Resumed, l.recorder.Requests.Resumed())
+	v.Resumed, v.Untraced = max(v.Resumed, l.recorder.Requests.Resumed()), l.recorder.Requests.Untraced()
 	return v
 }
 

@@ -72,6 +72,8 @@ type Coverage struct {
 	Requests int `json:"requests,omitempty"`
 	// Resumed counts those of them that went on when what they had read was forgotten (Options.Keep).
 	Resumed int `json:"resumed,omitempty"`
+	// Untraced counts the UPDATEs of requests that had read too much at a time, so that it is not known whether what they wrote comes from it. A proxy counts them.
+	Untraced int `json:"untraced,omitempty"`
 	// Large counts those of them that had more than maxUnit transactions at a time, and Mixed the transactions with statements of several, which belong to none.
 	Large    int `json:"large,omitempty"`
 	Mixed    int `json:"mixed,omitempty"`
@@ -139,6 +141,7 @@ func (v *Coverage) gaps() []gap {
 		{v.Forgotten, "transaction", " forgotten early (one stayed open too long)"},
 		{v.Stale, "read", " older than the window"},
 		{v.Resumed, "request", " went on when what it had read was forgotten: it was not judged"},
+		{v.Untraced, "UPDATE", " of a request that had read more than 400 values at a time: whether what it wrote comes from them is not known"},
 		{v.Large, "request", fmt.Sprintf(" of more than %d transactions, judged in part", maxUnit)},
 		{v.Mixed, "transaction", " with statements of several requests, which was not judged with them"},
 	}
@@ -317,7 +320,7 @@ func (v *Coverage) unread(why string) {
 // Since is what was counted after an earlier moment. Transactions that are open, whose writes are awaited, or whose writers are unknown, are those of now.
 func (v Coverage) Since(before Coverage) Coverage {
 	d := v.plus(before, -1)
-	d.UnknownWriters, d.Sessions, d.Open, d.Unfinished, d.LeftOut, d.Unjudged, d.Awaited = v.UnknownWriters, v.Sessions, v.Open, v.Unfinished, v.LeftOut, v.Unjudged, v.Awaited
+	d.UnknownWriters, d.Sessions, d.Open, d.Unfinished, d.LeftOut, d.Unjudged, d.Awaited, d.Untraced = v.UnknownWriters, v.Sessions, v.Open, v.Unfinished, v.LeftOut, v.Unjudged, v.Awaited, v.Untraced
 	return d
 }
 

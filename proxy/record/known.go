@@ -15,6 +15,8 @@ import (
 type reads struct {
 	rows   map[history.Row]columns
 	totals []total // the latest ones
+	// long are tables, without schema, of which an answer had more values than are kept.
+	long map[string]bool
 }
 
 // total is a number that an answer told and that is in no row of a table: a count or a sum, by the server or of the rows that the answer showed.
@@ -283,7 +285,21 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, own []
 			}
 		}
 	}
+	if len(list) == 0 && known.long[strings.ToLower(table)] && slices.ContainsFunc(ev.Operands, func(o history.Operand) bool { return o.Role == history.RoleSet }) {
+		rs.untraced++
+	}
 	return list
+}
+
+// tooLong notes that an answer had more values than are kept. mu is held.
+func (known *reads) tooLong(ev *history.Event) {
+	for i := range ev.Accesses {
+		table := ev.Accesses[i].Row.Table
+		if known.long == nil {
+			known.long = map[string]bool{}
+		}
+		known.long[strings.ToLower(table[strings.LastIndexByte(table, '.')+1:])] = true
+	}
 }
 
 // derived says that what the operand is set to comes from v.

@@ -34,6 +34,8 @@ type Requests struct {
 	// cut are requests whose reads are not kept any more, of the last ones, and resumed how many of them went on.
 	cut     map[string]bool
 	resumed int
+	// untraced counts the UPDATEs of tables of which their request had read more values at a time than are kept.
+	untraced int
 }
 
 const (
@@ -262,6 +264,9 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	case ev.Verb == "select" && !flow.LoadsRelated(r.ticket.plan.Text, t.dialect):
 		t.load.n++
 	}
+	if r.cells > maxCells {
+		known.tooLong(ev)
+	}
 	if len(known.rows) > 0 {
 		known.doubt(r, ev, t.dialect)
 	}
@@ -315,6 +320,13 @@ func askedBy(where *condition.Condition, cells []Cell) []Cell {
 		}
 	}
 	return append(cells, Cell{Column: column, Text: text, asked: true})
+}
+
+// Untraced is how many UPDATEs set values of which it is not known whether they come from what their request had read: an answer had more than maxCells values.
+func (rs *Requests) Untraced() int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.untraced
 }
 
 // Resumed is how many requests went on when what they had read was kept no more: what they wrote since then is not known to come from it.

@@ -534,6 +534,18 @@ func TestRequestsBounded(t *testing.T) {
 	if n := len(rec.Requests.reads); n > maxRequests || n != len(rec.Requests.order) {
 		t.Errorf("%d requests are kept, %d in order", n, len(rec.Requests.order))
 	}
+	for request, want := range map[string]int{"wide": 1, "narrow": 0} {
+		was := rec.Requests.Untraced()
+		rows := wide[:2]
+		if request == "wide" {
+			rows = append(wide, "9@v a=1 b=2")
+		}
+		s[0].run("SELECT 1 x /*request_id='u"+request+"'*/", rows...)
+		s[0].run("UPDATE t SET a = 7 WHERE id = 1 /*request_id='u"+request+"'*/", "1@v2")
+		if n := rec.Requests.Untraced() - was; n != want {
+			t.Errorf("%s: %d are not traced, want %d", request, n, want)
+		}
+	}
 	before := rec.Requests.Resumed()
 	for _, tt := range []struct {
 		request string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +211,10 @@ func TestRequestSkewRandom(t *testing.T) {
 		events := parse(t, h.text.String())
 		found, c := run(Options{}, events)
 		again, l := run(Options{}, toldLater(events, rng.IntN))
+		spread := sessions.ReplaceAllStringFunc(h.text.String(), func(string) string { return fmt.Sprintf("s%d t", 1+rng.IntN(3)) }) // a pool for each statement
+		if elsewhere, e := run(Options{}, parse(t, spread)); len(elsewhere) != len(found) || e.Coverage().Possible != c.Coverage().Possible {
+			t.Errorf("seed %d: found %s, from other sessions %s\n%s", seed, briefs(found), briefs(elsewhere), spread)
+		}
 		if named, later := len(found)+c.Coverage().Possible > 0, len(again)+l.Coverage().Possible > 0; named != later || fits && len(again) > 0 {
 			t.Errorf("seed %d: found %s, told later %s; %s\n%s", seed, briefs(found), briefs(again), l.Coverage(), h.text)
 		}
@@ -233,6 +238,8 @@ func TestRequestSkewRandom(t *testing.T) {
 		t.Errorf("%v: the histories prove little", counts)
 	}
 }
+
+var sessions = regexp.MustCompile(`(?m)^s\d+ t`)
 
 // toldLater has what transactions of one write did told later, in random order, but before the next statement of their session, as in the MySQL family.
 func toldLater(events []history.Event, next func(int) int) (out []history.Event) {

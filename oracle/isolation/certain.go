@@ -25,7 +25,7 @@ func internal(c *Checker, t *txn, a *access, v, last *version) {
 	if last == nil || last.wstmt >= a.stmt || v.writer == t && v.wstmt == last.wstmt || !v.precedes(last) {
 		return
 	}
-	if st := &t.stmts[a.stmt]; st.failed || st.verb != "select" && st.verb != "" || st.coverage != history.CoverageExact {
+	if st := &t.stmts[a.stmt]; st.failed || st.verb != "select" && st.verb != "" || !st.exact() {
 		return
 	}
 	if passesMoved(t, v, last) {

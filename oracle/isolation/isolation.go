@@ -429,6 +429,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	for k := range e.Accesses {
 		a := &e.Accesses[k]
 		if leftOut(c, a) {
+			t.stmts[i].unsure = t.stmts[i].unsure || a.Approx
 			continue
 		}
 		if len(t.accesses) >= c.opts.MaxAccesses || t.tooLarge(c) {

@@ -138,7 +138,7 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 		}
 		p.compared = true
 		for _, q := range t.reads {
-			if q.stmt > p.stmt && q.current && q.table == p.table && t.stmts[q.stmt].coverage != history.CoverageExact {
+			if q.stmt > p.stmt && q.current && q.table == p.table && !t.stmts[q.stmt].exact() {
 				p.relocked = append(p.relocked, q)
 			}
 		}

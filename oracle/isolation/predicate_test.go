@@ -32,6 +32,8 @@ func TestPredicateAnomalies(t *testing.T) {
 		{"what came later does not show before", uncommitted + `t1 ` + free + `; t2 ` + free + `; t1 i booking.a >1 image "room 1"; t2 i booking.b >1 image "room 1"; t1 commit; t2 commit`, "G2 write skew [1 2]"},
 		{"uncommitted may show", uncommitted + `t2 ` + free + `; t2 i booking.b >1 image "room 1"; t1 ` + free + `; t1 i booking.a >1 image "room 1"; t1 commit; t2 commit`, ""},
 		{"locked again, it is not known what", two + `t1 ` + free + `; t2 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 opaque now booking "(= number room 1)"; t1 i booking.a >1 image "room 1"; t1 commit`, ""},
+		{"locked again, perhaps the new row", two + `t1 ` + free + `; t2 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 lock booking.b@1? , lock booking.c@0? now booking "(= number room 1)"; t1 i booking.a >1 image "room 1"; t1 commit`, ""},
+		{"locked again, without the new row", two + `t1 ` + free + `; t2 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 lock booking.c@0 now booking "(= number room 1)"; t1 i booking.a >1 image "room 1"; t1 commit`, "G-single phantom [1 2]"},
 		{"another table locked again", two + `t1 ` + free + `; t2 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 opaque now other "(= number room 1)"; t1 i booking.a >1 image "room 1"; t1 commit`, "G2 write skew [1 2]"},
 		{"a duplicate key stood in the way", two + `t1 ` + free + `; t2 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 stmt error 23505; t1 r booking.b@1; t1 commit`, ""},
 		{"another error stood in the way", two + `t1 ` + free + `; t2 i booking.b >1 image "room 1"; t2 commit; t1 stmt error 23514; t1 r booking.b@1; t1 commit`, "G-single phantom [1 2]"},

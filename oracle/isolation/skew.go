@@ -180,7 +180,7 @@ func (m *missed) renewed(unit []*txn, until *change) bool {
 				return true
 			}
 			evaluated := slices.ContainsFunc(u.reads, func(p *predicate) bool { return p.stmt == int32(i) && p.table == m.ch.v.table })
-			inexact := s.coverage == history.CoverageOpaque || s.coverage == history.CoverageApproximate
+			inexact := s.coverage == history.CoverageOpaque || s.coverage == history.CoverageApproximate || s.unsure
 			if inexact && !evaluated && strings.Contains(strings.ToLower(s.sql), name) {
 				return true
 			}

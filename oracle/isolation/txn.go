@@ -96,6 +96,7 @@ type stmt struct {
 	// duplicate: the server refused it since a row with its key is there already.
 	duplicate bool
 	coverage  history.Coverage
+	unsure    bool     // of some row it is not certain that it was read or written
 	unseen    bool     // counted in Coverage.Unseen
 	columns   *columns // of an UPDATE, where requests are known
 	shown     *shown   // nil: nothing
@@ -104,6 +105,9 @@ type stmt struct {
 	selection                 *selection
 	usesKnown, selectionKnown bool
 }
+
+// exact reports whether the statement named each row that it read and wrote.
+func (s *stmt) exact() bool { return s.coverage == history.CoverageExact && !s.unsure }
 
 // access is one history.Access of a kept transaction. Most of the memory of a Checker is accesses, so what they said is
 // kept apart (told) and let go when it is in the graph.

@@ -193,6 +193,9 @@ func (o *observation) commands(ctx context.Context) error {
 	for {
 		letGo(o)
 		if o.draining && !o.settings.inTransaction() {
+			if err := o.log.fetch(); err != nil { // of what an autocommit statement wrote
+				return err
+			}
 			return o.fail(1, errorShutdown(), nil)
 		}
 		err := o.client.await(o.server, true)

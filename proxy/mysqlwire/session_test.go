@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
 	"wirecheck/proxy/mysqlwire"
@@ -129,6 +131,7 @@ func TestClientVanishes(t *testing.T) {
 	})
 }
 
+// TestDrain: at the end of the process an idle session ends at once, with what its last statement wrote in the history; another one finishes its transaction.
 func TestDrain(t *testing.T) {
 	d := testserver.Family(t).Database(t)
 	d.Exec(t, "CREATE TABLE t (id INT PRIMARY KEY)")
@@ -136,7 +139,8 @@ func TestDrain(t *testing.T) {
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Upstream: proxy.Address{Network: "tcp", Addr: d.Address()},
 		Protocol: proxy.MySQL, Mode: proxy.Observe, Timeouts: proxy.Timeouts{Grace: time.Minute},
 	}
-	o := observer(&sink{})
+	k := &sink{}
+	o := observer(k)
 	p, err := proxy.Listen(t.Context(), zerolog.Nop(), func(proxy.Config) (proxy.Handler, error) { return mysqlwire.New(o), nil }, c)
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +150,12 @@ func TestDrain(t *testing.T) {
 	go func() { done <- p.Serve(ctx) }()
 	through := d.At("127.0.0.1", p.Addrs()[0].(*net.TCPAddr).Port)
 	idle, busy := dialRaw(t, through, baseCaps), dialRaw(t, through, baseCaps)
+	const update = "UPDATE noted SET v = 2 WHERE id = 1"
+	for _, sql := range []string{"CREATE TABLE noted (id INT PRIMARY KEY, v INT)", "INSERT INTO noted VALUES (1,1)", update} {
+		if p := idle.query(sql).last(); p[0] == 0xff {
+			t.Fatalf("%s: %q", sql, p)
+		}
+	}
 	busy.query("BEGIN")
 	busy.query("INSERT INTO t VALUES (1)")
 	cancel()
@@ -161,6 +171,9 @@ func TestDrain(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if !slices.ContainsFunc(k.all(), func(ev *history.Event) bool { return ev.SQL == update && len(ev.Accesses) == 1 }) {
+		t.Error("what the idle session wrote is not in the history")
 	}
 	expectRows(t, dialRaw(t, d, baseCaps), "SELECT COUNT(*) FROM t", "2")
 }

@@ -135,6 +135,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		}
 		locks := t.dbms.SnapshotAt == product.AtFirstRead && (a.Current || a.Within && !product.Relaxed(x.level))
 		read := history.PredicateRead{Table: a.Table, Current: locks || a.Met || latest(t.dbms, x, a), Met: a.Met, Within: a.Within && !a.Met, Counted: a.Single || a.Counted, Snapshot: r.snapshot, Whole: a.Exists || a.Lacked || ev.Coverage == history.CoverageExact && !logs && !a.Met}
+		sure := !slices.ContainsFunc(ev.Accesses, func(r history.Access) bool { return r.Approx && r.Row.Table == a.Table }) // it names the rows that it read
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
 		r.showsLast(a, hides, &read)
@@ -154,7 +155,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			} else {
 				a.Where = r.others(a, a.Exists && !none, hides, skips)
 			}
-			read.Whole = read.Whole && !hides && !skips && !read.Some
+			read.Whole = read.Whole && sure && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
 			if later {
 				r.pinned = append(r.pinned, read)

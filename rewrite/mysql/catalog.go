@@ -45,10 +45,8 @@ func CatalogQuery(f Flavor) string {
 // constraints are the parts for the constraints of tables.
 func constraints(f Flavor, tables string) string {
 	switch f {
-	case MariaDB:
+	case MariaDB, MySQL: // neither opens the tables of the client
 		return constraintPart + tables + keyPart + tables
-	case MySQL:
-		return keyPart + tables
 	}
 	return ""
 }

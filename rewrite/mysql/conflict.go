@@ -11,11 +11,10 @@ import (
 )
 
 // met notes what INSERT IGNORE asks for each of its rows: whether there is a row with its key. It reports whether that is certain: one key alone can be
-// in the way, no other constraint makes the statement pass over a row, and the text or its parameters give the values of the key. Of constraints, MariaDB
-// alone is asked (constraintEnd).
+// in the way, no other constraint makes the statement pass over a row, and the text or its parameters give the values of the key.
 func met(s *planner, n *ast.InsertStmt, src *source) bool {
 	first := s.text.Find(1, s.text.Tokens[0].Depth, "VALUES", "VALUE", "SET")
-	if s.r.flavor != MariaDB || n.Select != nil || len(n.Lists) == 0 || len(n.Lists) > maxImagedRows || src.rel.Kind != "table" || src.rel.Partitioned || s.session.Past || first < 0 {
+	if s.r.flavor == TiDB || n.Select != nil || len(n.Lists) == 0 || len(n.Lists) > maxImagedRows || src.rel.Kind != "table" || src.rel.Partitioned || s.session.Past || first < 0 {
 		return false
 	}
 	names := columnsOfInsert(n, src)

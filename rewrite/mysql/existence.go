@@ -71,7 +71,7 @@ func existenceTold(s *planner, n *ast.SelectStmt) bool {
 		return k.End <= to && (k.Kind == statement.TokenNumber || k.Kind == statement.TokenString || k.Kind == statement.TokenParam)
 	})
 	p := s.plan
-	p.Hidden, p.Coverage, p.Decode = 1, history.CoverageExact, decodeScan(tables, soleRows)
+	p.Hidden, p.Coverage, p.Decode = 1, history.CoverageExact, decodeScan(tables, 2)
 	return true
 }
 

@@ -146,12 +146,13 @@ func columnsOfInsert(n *ast.InsertStmt, src *source) (names []string) {
 }
 
 // given are the columns to which every row of an INSERT gives a value that the row keeps, and those that have a constant by default: the servers fill a
-// row with its defaults first.
+// row with its defaults first. A column that
+// the server counts is one where the answer does not tell its number: see counts.
 func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) bool {
-	names := columnsOfInsert(n, src)
+	names, told := columnsOfInsert(n, src), s.auto(n, src) != "" || s.r.flavor == TiDB
 	return func(a *rewrite.Attribute) bool {
 		for i, name := range names {
-			if !strings.EqualFold(name, a.Name) || a.Auto {
+			if !strings.EqualFold(name, a.Name) || a.Auto && told {
 				continue
 			}
 			for _, row := range n.Lists {
@@ -172,7 +173,10 @@ func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) b
 func (s *draft) newImage(n *ast.InsertStmt, src *source, known func(*rewrite.Attribute) bool) string {
 	names := columnsOfInsert(n, src)
 	return s.checked(src, s.imageOf(src, func(a *rewrite.Attribute) string {
-		if known(a) {
+		switch {
+		case known(a) && a.Auto:
+			return "IF(" + counts(src, a) + ",'!'," + stored(src, a) + ")"
+		case known(a):
 			return stored(src, a)
 		}
 		return byDefault(n, names, a)
@@ -225,9 +229,16 @@ func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
 			name = awaited(auto)
 		case !given(a):
 			name = ""
+		case a.Auto && name != "":
+			name = ",IF(" + counts(src, a) + ",'',CONCAT(" + name[1:] + "))"
 		}
 	}
 	return newEntry(src, src.ref+"."+columnRowID, image, name)
+}
+
+// counts is SQL text for whether the server will count on in a column of a new row: in the place of 0 and NULL.
+func counts(src *source, a *rewrite.Attribute) string {
+	return "NOT IFNULL(" + src.ref + "." + mysqlsyntax.Quote(a.Name) + ">0,0)"
 }
 
 // awaited is the name of a new row whose number the server's answer tells.

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"wirecheck/history"
@@ -42,6 +43,49 @@ func TestImagesByDefault(t *testing.T) {
 		}
 		if len(accesses) == 0 {
 			t.Errorf("%s: nothing was written", sql)
+		}
+	}
+}
+
+// TestImagesOfNumbers: the image of a new row has the number that the text gives it in the place of the server's counter, and the row its name.
+func TestImagesOfNumbers(t *testing.T) {
+	if flavor() == TiDB {
+		t.Skip("images are made in another way there")
+	}
+	p := newPair(t, 0)
+	p.images = true
+	p.rewriter.WantAll()
+	for sql, want := range map[string]string{ // ids of the new rows that are known
+		"INSERT INTO item (id, name) VALUES (70, 'a') ON DUPLICATE KEY UPDATE qty = 1":               "70",
+		"INSERT INTO item VALUES (71, 1, 'b', 1) ON DUPLICATE KEY UPDATE name = 'c'":                 "71",
+		"INSERT INTO item (id, name) VALUES (72, 'd'), ('73', 'e')":                                  "72 73",
+		"INSERT IGNORE INTO item (name, id) VALUES ('d', 74), ('e', 75)":                             "74 75",
+		"INSERT INTO item (id, name) VALUES (0, 'f') ON DUPLICATE KEY UPDATE qty = 1":                "-",
+		"INSERT INTO item (id, name) VALUES (NULL, 'g') ON DUPLICATE KEY UPDATE qty = 1":             "-",
+		"INSERT INTO item (id, name) VALUES (-5, 'h') ON DUPLICATE KEY UPDATE qty = 1":               "-",
+		"INSERT INTO item (id, name) VALUES (76, 'i'), (DEFAULT, 'j')":                               "- -",
+		"INSERT INTO item (id, name) VALUES (80, 'i'), (0, 'j')":                                     "80 -",
+		"INSERT INTO item (id, name) VALUES (77, 'k'), (70 + 8, 'l')":                                "77 78",
+		"INSERT INTO item (id, name) VALUES (10, 'm') ON DUPLICATE KEY UPDATE qty = 1":               "", // of id 10 there is a row
+		"INSERT INTO item (id, name) VALUES (10, 'm'), (79, 'n') ON DUPLICATE KEY UPDATE name = 'o'": "79",
+	} {
+		_, accesses := p.check(t, sql)
+		var got []string
+		for _, a := range accesses {
+			if a.Op != history.OpInsert {
+				continue
+			}
+			image, err := condition.ParseImage(a.Image)
+			id := "-"
+			if image["id"] != nil {
+				id = *image["id"]
+			}
+			if got = append(got, id); err != nil || a.Name != strings.TrimSuffix("id="+id, "id=-") {
+				t.Errorf("%s: image %q, name %q, error %v", sql, a.Image, a.Name, err)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: ids %q, want %q", sql, got, want)
 		}
 	}
 }

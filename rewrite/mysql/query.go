@@ -351,7 +351,8 @@ type told struct {
 	table string
 	key   []string
 	limit int  // how many versions there may be; 0: one
-	sole  bool // of several it is not certain which were read
+	sole  bool // of several it is not certain which one was read
+	tied  bool // if the two are not the same row, it is not certain which one was read
 	// another says that the column tells whether there is a row beside those of the answer, in the place of which it would have done.
 	another bool
 }
@@ -388,13 +389,14 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 				continue
 			}
 			list := entries(cell)
-			if t.sole {
+			if t.tied {
 				list = slices.CompactFunc(list, bytes.Equal)
 			}
-			if t.sole && len(list) > 1 || string(list[0]) == scanTooMany { // any of them may have been read
+			if t.tied && len(list) > 1 || t.sole && len(list) >= t.limit || string(list[0]) == scanTooMany { // any of them may have been read
 				partial = true
 				continue
 			}
+			several := t.sole && slices.ContainsFunc(list, func(one []byte) bool { return !bytes.Equal(one, list[0]) })
 			n := 0
 			for _, one := range list {
 				if n++; len(one) == 0 {
@@ -404,7 +406,7 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 				if err != nil {
 					return out, err
 				}
-				if n > 64 || !holds(out[before:], &a) {
+				if a.Approx = several; n > 64 || !holds(out[before:], &a) {
 					out = append(out, a)
 				}
 			}

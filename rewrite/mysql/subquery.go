@@ -18,12 +18,12 @@ import (
 // the answer, within the same statement and so in the same view of the database. That is done where it is certain
 //
 //   - what the subquery read: all that its clauses give, for its value; nothing, for NOT EXISTS that was true; what made EXISTS or IN true, if
-//     that can be one row only;
+//     that can be one of a few rows only;
 //   - that the second evaluation shows nowhere: the conditions compare what needs no conversion, so that they have no warnings.
 
 const (
 	eachRows = 100 // of a subquery, for each row of the answer
-	soleRows = 2   // to see that there is one only
+	soleRows = 21  // of which the server needed one: more are too many to name
 )
 
 // lookup is a column that tells what a subquery read.
@@ -210,7 +210,11 @@ func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 
 // again is tell for the tables and the text of clauses. It reports whether it did.
 func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, also string) bool {
-	if rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
+	sole, room := rows == soleRows, int(min(r.s.session.GroupConcat, 1<<24))/groupEntryNamed
+	if sole {
+		rows = max(min(rows, room), 2)
+	}
+	if rows > room || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
 		return false
 	}
 	if also != "" {
@@ -221,7 +225,7 @@ func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, 
 		src := &list[i]
 		r.spare(q, list, src)
 		t := toldOf(src)
-		t.limit, t.sole = rows, rows == soleRows
+		t.limit, t.sole = rows, sole
 		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
 	}
 	return true

@@ -48,7 +48,7 @@ func (r *reader) top(q *ast.SelectStmt) {
 		return fmt.Sprintf("(SELECT %s %s ORDER BY %s LIMIT 1)", src.version(true), text, strings.Join(slices.Concat(order, keys), ","))
 	}
 	t := toldOf(src)
-	t.limit, t.sole = soleRows+1, true
+	t.limit, t.tied = 3, true
 	add := "," + found(first)
 	if len(first) > 0 {
 		add = ",CONCAT(" + found(first) + ",';'," + found(last) + ")"

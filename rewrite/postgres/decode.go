@@ -41,6 +41,7 @@ type part struct {
 	group   bool                                                       // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
 	nested  bool                                                       // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
 	scan    []part                                                     // of a scan: its tables
+	sole    bool                                                       // of several versions of a table, it is not certain which one was read
 	rows    func([]history.Access, [][]byte) ([]history.Access, error) // of a part of WITH: a JSON array for each of its rows, which this reads; NULL if they were too many
 	another bool                                                       // whether there is a row beside those of the answer, in the place of which it would have done; NULL if that is not known
 	apart   bool                                                       // what others read: see rewrite.Plan.Cascades, Lacking and Snapshot
@@ -201,6 +202,7 @@ func (p *part) scanned(text []byte, lsn uint64) (out []history.Access, err error
 			case err != nil:
 				return nil, err
 			case ok:
+				a.Approx = p.sole && len(list) > 1
 				out = append(out, a)
 			}
 		}

@@ -326,14 +326,14 @@ var forms = []form{
 	{`SELECT id FROM big WHERE id IN (5, 6) AND id = 5`, "exact", "read big 5"},
 
 	// subqueries in expressions
-	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders)`, "exact", "read account 1, read account 2, read orders 12"}, // two orders may have made it true for account 1
+	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders)`, "exact", "perhaps read orders 10, perhaps read orders 11, read account 1, read account 2, read orders 12"}, // two orders may have made it true for account 1
 	{`SELECT * FROM account WHERE id NOT IN (SELECT account_id FROM orders)`, "rows", "read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT * FROM account WHERE id > ALL (SELECT account_id FROM orders WHERE id < 13) AND id < 4`, "rows", "read account 3, read orders 10, read orders 11, read orders 12"},
 	{`SELECT id FROM account WHERE balance > (SELECT avg(amount) FROM orders) ORDER BY id LIMIT 1`, "rows", "read account 1, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT id FROM account WHERE id = (SELECT account_id FROM orders WHERE id = 12)`, "rows", "read account 2, read orders 12"},
 	{`SELECT id FROM account WHERE id = 1 OR id = (SELECT account_id FROM orders WHERE id = 12)`, "approximate", "read account 1, read account 2"},
 	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) AND id = 1`, "exact", "read account 1, read orders 12"},
-	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders) AND id = 1`, "exact", "read account 1"},
+	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders) AND id = 1`, "exact", "perhaps read orders 10, perhaps read orders 11, perhaps read orders 12, perhaps read orders 13, read account 1"},
 	{`SELECT id FROM account WHERE NOT EXISTS (SELECT 1 FROM orders WHERE account_id = account.id)`, "rows", "read account 3, read account 4"},
 	{`SELECT id FROM account WHERE NOT (EXISTS (SELECT (1) AS a FROM orders WHERE account_id = account.id LIMIT 1))`, "rows", "read account 3, read account 4"},
 	{`SELECT id FROM account WHERE NOT EXISTS (SELECT 1 FROM orders WHERE account_id = account.id LIMIT 1 OFFSET 1)`, "approximate", "-"},
@@ -342,7 +342,7 @@ var forms = []form{
 	{`SELECT 1 AS one, q.*, q.id FROM (SELECT id, owner FROM account WHERE id < 3) q ORDER BY q.id`, "exact", "read account 1, read account 2"},
 	{`SELECT q.*, row_to_json(q.*) FROM (SELECT id, owner FROM account WHERE id = 1) q`, "exact", "read account 1"},           // by a second scan
 	{`SELECT q.*, o.id FROM (SELECT * FROM account WHERE id = 1) q JOIN orders o ON o.account_id = q.id`, "approximate", "-"}, // another client may have added a column
-	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) ORDER BY 1`, "exact", "read account 1, read account 2, read orders 12"},
+	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) ORDER BY 1`, "exact", "perhaps read orders 10, perhaps read orders 11, read account 1, read account 2, read orders 12"},
 	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.note = a.id)`, "approximate", ""},
 	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id AND o.note = 'z' AND o.id > 3)`, "exact", "read account 2, read orders 12"},
 	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o JOIN account b ON b.id = o.account_id WHERE o.note = 'z' AND b.owner IN ('bob', 'x'))`, "exact", "read account 2, read account 2, read orders 12"},
@@ -354,8 +354,8 @@ var forms = []form{
 	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id LIMIT 1) AND id = 2`, "exact", "read account 2, read orders 12"},
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE id = 12)`, "exact", "read orders 12"},
 	{`SELECT EXISTS (SELECT * FROM orders WHERE account_id = 77 LIMIT 1) AS there`, "exact", ""},
-	{`SELECT EXISTS (SELECT * FROM orders WHERE id = 12 LIMIT 0)`, "exact", ""}, // it looked for none
-	{`SELECT EXISTS (SELECT 1 FROM orders)`, "exact", ""}, // any of them
+	{`SELECT EXISTS (SELECT * FROM orders WHERE id = 12 LIMIT 0)`, "exact", ""},                                                                         // it looked for none
+	{`SELECT EXISTS (SELECT 1 FROM orders)`, "exact", "perhaps read orders 10, perhaps read orders 11, perhaps read orders 12, perhaps read orders 13"}, // any of them
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE '[5,9]'::int4range @> id)`, "exact", ""},
 	{`SELECT EXISTS (SELECT 1 FROM account WHERE tags @> ARRAY['zz'])`, "opaque", ""}, // intarray has an operator by that name that refuses arrays with NULL
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE id = 12 OFFSET 1)`, "opaque", ""},
@@ -434,7 +434,7 @@ var forms = []form{
 	{`INSERT INTO account SELECT 21, 'new' ON CONFLICT DO NOTHING`, "approximate", "insert account 21"},
 	{`INSERT INTO account VALUES (1, 'dup'), (8, 'new') ON CONFLICT (id) DO UPDATE SET owner = excluded.owner`, "exact", "insert account 8, update account 1"},
 	{`INSERT INTO account AS t VALUES (1, 'dup', 5) ON CONFLICT (id) DO UPDATE SET balance = t.balance + excluded.balance WHERE t.balance > 0 RETURNING balance`, "rows", "update account 1"},
-	{`INSERT INTO part VALUES (9, 'us', 1), (9, 'eu', 1)`, "approximate", "insert part 'eu' 9, insert part 'us' 9"},
+	{`INSERT INTO part VALUES (9, 'us', 1), (9, 'eu', 1)`, "approximate", "perhaps insert part 'eu' 9, perhaps insert part 'us' 9"},
 	{`INSERT INTO part VALUES (1, 'us', 1), (9, 'us', 1) ON CONFLICT (region, id) DO UPDATE SET v = excluded.v`, "opaque", ""},
 	{`INSERT INTO part_us (id, region, v) VALUES (1, 'us', 1), (9, 'us', 1) ON CONFLICT (region, id) DO UPDATE SET v = excluded.v`, "exact", "insert part 'us' 9, update part 'us' 1"},
 	{`INSERT INTO part_us (id, region, v) VALUES (9, 'eu', 1)`, "exact", ""},
@@ -502,7 +502,7 @@ RETURNING v`, "exact", "update nokey, update nokey, update nokey"},
 	{`DELETE FROM account WHERE id IN (SELECT a.id FROM account a JOIN orders o ON o.account_id = a.id WHERE o.note = 'z')`, "exact", "delete account 2, read account 2, read orders 12"},
 	{`DELETE FROM account a WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id)`, "rows", "delete account 3, delete account 4"},
 	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "exact", "read orders 12, update account 2"},
-	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders)`, "exact", "read orders 12, update account 1, update account 2"}, // account 1 has two
+	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders)`, "exact", "perhaps read orders 10, perhaps read orders 11, read orders 12, update account 1, update account 2"}, // account 1 has two
 	{`UPDATE account SET balance = 1 WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id AND o.note = 'z')`, "exact", "read orders 12, update account 2"},
 	{`UPDATE account SET balance = (SELECT sum(amount) FROM orders WHERE account_id = 1) WHERE id = 1`, "exact", "read orders 10, read orders 11, update account 1"},
 	{`UPDATE account SET balance = (SELECT sum(o.amount) FROM orders o WHERE o.account_id = account.id) WHERE id = 2`, "exact", "read orders 12, update account 2"},

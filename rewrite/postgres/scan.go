@@ -30,6 +30,7 @@ type scan struct {
 	list   []source
 	tables int    // how many tables stand in the FROM clause
 	limit  int    // the versions of so many rows are told, or none
+	sole   bool   // one of the rows was enough for the server: of several it is not certain which one it met
 	guard  string // a condition that says that it is cheap; empty if that is known
 	params bool   // the clauses have parameters
 	pair   *pair  // of IN: the versions are told that it compares with the row of the answer
@@ -42,6 +43,7 @@ const (
 	maxLed  = 1000
 	maxScan = 10_000
 	maxEach = 100
+	maxSole = 20 // of which the server needed one
 )
 
 // nameLen is NAMEDATALEN: names have fewer bytes (manual, 4.1.1).
@@ -444,6 +446,7 @@ func (x *scene) atLeast(major int) bool {
 // index, which at SERIALIZABLE locks all of it. From PostgreSQL 15 on it stops at the limit all the same.
 func (x *instrumentation) askScan(sc scan, once bool) string {
 	p := x.part(sc.list[0], history.OpRead)
+	p.sole = sc.sole
 	var columns, lists []string
 	distinct := ""
 	if len(sc.list) > 1 { // in a join a row may come many times
@@ -452,16 +455,12 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 	for i, src := range sc.list {
 		in := p
 		in.rel, in.lsn, in.scan = src.rel, false, nil
-		version := "pg_catalog.concat_ws(' ', " + x.version(src, &in) + ")"
-		if sc.pair == nil {
-			version += fmt.Sprintf(" AS w%d", i)
-		}
-		columns = append(columns, version)
+		columns = append(columns, fmt.Sprintf("pg_catalog.concat_ws(' ', %s) AS w%d", x.version(src, &in), i))
 		lists = append(lists, fmt.Sprintf("coalesce(pg_catalog.json_agg(%swirecheck.w%d), '[]')", distinct, i))
 		p.scan = append(p.scan, in)
 	}
 	if sc.pair != nil {
-		return x.hidden(p, sc.pair.expr(sc, columns))
+		return x.hidden(p, sc.pair.expr(sc, columns, lists))
 	}
 	list := "pg_catalog.json_build_array(" + strings.Join(lists, ", ") + ")::pg_catalog.text"
 	if p.lsn {

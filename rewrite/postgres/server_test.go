@@ -292,6 +292,9 @@ func facts(acc []history.Access) string {
 		if a.Row.Key != "" {
 			s += " " + a.Row.Key
 		}
+		if a.Approx {
+			s = "perhaps " + s
+		}
 		out = append(out, s)
 	}
 	slices.Sort(out)

@@ -191,7 +191,8 @@ func unlimited(q *pg.SelectStmt) *pg.SelectStmt {
 	}
 }
 
-// witness is a subquery of which some row made the condition true. If it has one row only, it was that one. test is what IN compares with it.
+// witness is a subquery of which some row made the condition true. If it has one row only, it was that one; of a few, it was one of them. test is what IN
+// compares with it.
 func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside bool, test *pg.Node) {
 	if test == nil && !x.simple(unlimited(q)) || test != nil && !x.simple(q) || leavesOut(x.scene, q) {
 		return
@@ -203,8 +204,8 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 		p = x.pair(test, q, s)
 	}
 	sc, ok := x.scanOf(q, !closed)
-	if sc.pair = p; p == nil {
-		sc.limit = 1
+	if sc.pair, sc.sole = p, true; p == nil {
+		sc.limit = maxSole
 	}
 	sc.second(q)
 	switch {
@@ -216,7 +217,7 @@ func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside boo
 	}
 }
 
-// existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one.
+// existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one; of a few, it was one of them.
 func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool) {
 	if !x.simple(unlimited(q)) || leavesOut(x.scene, q) {
 		return
@@ -226,7 +227,7 @@ func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool
 	if !ok || !closed && !inside {
 		return
 	}
-	sc.limit = 1
+	sc.limit, sc.sole = maxSole, true
 	sc.second(q)
 	if q.LimitCount != nil { // with LIMIT 0 it looks for none
 		limit := limitText(x.scene, q.LimitCount)
@@ -274,14 +275,14 @@ func outerJoins(from []*pg.Node) bool {
 // pair is what IN compares: a column of the query, and the one of the subquery that must be the same.
 type pair struct{ outer, inner string }
 
-// expr looks up the row of the scan that IN found, if there is one only. The scan is that of the client's own subquery and is done once, so that it
-// needs no other index than that, on which SERIALIZABLE would leave locks.
-func (p *pair) expr(sc scan, versions []string) string {
-	rows := fmt.Sprintf("SELECT %s::pg_catalog.text AS k, pg_catalog.json_build_array(pg_catalog.json_build_array(%s))::pg_catalog.text AS v, pg_catalog.row_number() OVER () AS n %s",
-		p.inner, strings.Join(versions, "), pg_catalog.json_build_array("), sc.text)
-	found := fmt.Sprintf("SELECT wirecheck.k, pg_catalog.count(*) AS c, pg_catalog.min(wirecheck.v) AS v FROM (%s) wirecheck WHERE wirecheck.n <= %d GROUP BY 1", rows, sc.limit+1)
-	all := fmt.Sprintf("SELECT CASE WHEN pg_catalog.sum(wirecheck.c) <= %d THEN pg_catalog.jsonb_object_agg(wirecheck.k, wirecheck.v) FILTER (WHERE wirecheck.k IS NOT NULL AND wirecheck.c = 1) END FROM (%s) wirecheck",
-		sc.limit, found)
+// expr looks up the rows of the scan that IN may have found, lists of their versions, if they are few. The scan is that of the client's own subquery and is
+// done once, so that it needs no other index than that, on which SERIALIZABLE would leave locks.
+func (p *pair) expr(sc scan, versions, lists []string) string {
+	rows := fmt.Sprintf("SELECT %s::pg_catalog.text AS k, %s, pg_catalog.row_number() OVER () AS n %s", p.inner, strings.Join(versions, ", "), sc.text)
+	found := fmt.Sprintf("SELECT wirecheck.k, pg_catalog.count(*) AS c, pg_catalog.json_build_array(%s)::pg_catalog.text AS v FROM (%s) wirecheck WHERE wirecheck.n <= %d GROUP BY 1",
+		strings.Join(lists, ", "), rows, sc.limit+1)
+	all := fmt.Sprintf("SELECT CASE WHEN pg_catalog.sum(wirecheck.c) <= %d THEN pg_catalog.jsonb_object_agg(wirecheck.k, wirecheck.v) FILTER (WHERE wirecheck.k IS NOT NULL AND wirecheck.c <= %d) END FROM (%s) wirecheck",
+		sc.limit, maxSole, found)
 	expr := "((" + all + ") ->> " + p.outer + "::pg_catalog.text)"
 	if sc.guard != "" {
 		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"

@@ -55,6 +55,7 @@ func TestRequestSkew(t *testing.T) {
 		{"checked again, and found", both + his + "; s1 A r booking.b@1 " + free + mine, ""},
 		{"checked again in the transaction of the insert", both + his + `; s1 t9 begin; t9 r booking.b@1 ` + free + ` request A; t9 i booking.a >1 image "room 1" request A; t9 commit`, ""},
 		{"checked again by what is not known", both + his + "; s1 t9 begin; t9 opaque request A -- SELECT f(room) FROM booking\nt9 commit" + mine, ""},
+		{"checked again, and it is not certain which row was found", both + his + "; s1 t90 begin; t90 r booking.b@1? request A -- SELECT EXISTS (SELECT 1 FROM booking)\nt90 commit" + mine, ""},
 		{"another table read by what is not known", both + his + "; s1 t9 begin; t9 opaque request A -- SELECT f(room) FROM rooms\nt9 commit" + mine, skew + "[1 2 3 7]"},
 		{"checked another room again", both + his + `; s1 A all booking "(= number room 2)"` + mine, skew + "[1 2 3 5]"},
 		{"checked twice", both + "s1 A " + free + "; " + his + mine, skew + "[2 3 4 5]"},

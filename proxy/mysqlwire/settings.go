@@ -192,12 +192,10 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 		}
 		return o.warnings.keep(&o.link)
 	}
-	if stale || len(script.Missing) > 0 {
+	if stale {
 		if err := keep(); err != nil {
 			return false, err
 		}
-	}
-	if stale {
 		if err := o.ask(); err != nil {
 			return false, err
 		}
@@ -216,7 +214,7 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 		}
 		return did, nil
 	}
-	if len(missing) > len(script.Missing) {
+	if o.mayAsk() && (o.catalog == nil || len(missing) > 0) {
 		if err := keep(); err != nil {
 			return false, err
 		}

@@ -151,6 +151,9 @@ func allWays(t *testing.T) (ways []way, at func(way int, caps uint64, acts []act
 	return ways, func(way int, caps uint64, acts []act) []string {
 		root.Exec(t, "DROP DATABASE "+d.Name, "CREATE DATABASE "+d.Name)
 		out := play(t, ways[way].at, caps, acts)
+		if testserver.IsMySQL() {
+			out = withoutEnds(out)
+		}
 		if caps&uint64(mysql.CLIENT_COMPRESS) != 0 { // the server counts on from the compressed packets at each flush, so nobody looks at the numbers within them
 			for i := range out {
 				out[i] = packetNumber.ReplaceAllString(out[i], "")

@@ -134,3 +134,27 @@ var totalOrder = regexp.MustCompile(`ORDER BY (?:[pq]\.)?(?:id|k,n)\b`)
 
 // preparedID is a statement's number in an error, with the length of the text in front where it is a row.
 var preparedID = regexp.MustCompile(`(?:\\x..|.)?(?:The statement|Unknown prepared statement handler) \(\d+\)`)
+
+// endOfTransaction is the note in an OK that the session has no transaction any more (CLIENT_SESSION_TRACK).
+var endOfTransaction = regexp.MustCompile(`@((?:\\x..|\\.|.){2})\\x00\\v\\x05\\t\\b_{8}`)
+
+// withoutEnds takes that note out of answers behind an error, whose statement may have ended the transaction: a statement of wirecheck's may get it (docs/reference/limits.md).
+func withoutEnds(answers []string) []string {
+	out := slices.Clone(answers)
+	for i := 1; i < len(out); i++ {
+		if strings.Contains(answers[i-1], `: "\xff`) {
+			out[i] = endOfTransaction.ReplaceAllString(out[i], `\x00$1`)
+		}
+	}
+	return out
+}
+
+func TestWithoutEnds(t *testing.T) {
+	const failed, done, ended, plain = `1: "\xff\x92\x04#42000no"`, `1: "\x00\x00\x00\x02\x00\x00\x00"`, `1: "\x00\x02\x00\x02@\x00\x00\x00\v\x05\t\b________"`, `1: "\x00\x02\x00\x02\x00\x00\x00"`
+	const begun = `1: "\x00\x02\x00\x02@\x00\x00\x00\v\x05\t\bT_______"`
+	for _, c := range [][3]string{{failed, ended, plain}, {done, ended, ended}, {failed, begun, begun}, {failed, plain, plain}} {
+		if got := withoutEnds([]string{c[0], c[1]})[1]; got != c[2] {
+			t.Errorf("behind %s, %s becomes %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}

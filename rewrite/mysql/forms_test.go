@@ -620,6 +620,8 @@ var deletes = []form{
 	{"DELETE FROM kinds WHERE v = 'emile'", exact, 1},
 	{"DELETE FROM item WHERE account_id = 1 AND name = 'pen'", exact, 1},
 	{"DELETE FROM account WHERE id = 'x'", exact, 0},
+	{"DELETE FROM account WHERE id = 5 DIV 2", exact, 1},
+	{"DELETE FROM account WHERE 1 = 1 AND id = 1 + 1 AND 'a' <> 'b' AND balance < UNIX_TIMESTAMP() - 3600", exact, 1},
 }
 
 func TestForms(t *testing.T) {

@@ -167,10 +167,30 @@ func (q quietly) mayFail(e ast.ExprNode) bool {
 		}
 		aggregate, ok := sub.Fields.Fields[0].Expr.(*ast.AggregateFuncExpr)
 		return !ok || !slices.Contains([]string{"count", "max", "min"}, strings.ToLower(aggregate.F)) || slices.ContainsFunc(aggregate.Args, q.mayFail)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd, opcode.LogicOr:
+			return q.mayFail(e.L) || q.mayFail(e.R)
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+			return !q.alike(e.L, e.R)
+		}
+		return !q.sum(e)
 	case *ast.FuncCallExpr:
-		return q.kind(e) == 0 && (e.Schema.O != "" || !slices.Contains(quietFunctions, e.FnName.L) || slices.ContainsFunc(e.Args, q.mayFail))
+		return q.kind(e) == 0 && !q.sum(e) && (e.Schema.O != "" || !slices.Contains(quietFunctions, e.FnName.L) || slices.ContainsFunc(e.Args, q.mayFail))
 	default:
 		return q.kind(e) == 0
+	}
+}
+
+// sum reports whether an expression adds, subtracts or multiplies numbers.
+func (q quietly) sum(e ast.ExprNode) bool {
+	switch e := unwrapped(e).(type) {
+	case *ast.BinaryOperationExpr:
+		return (e.Op == opcode.Plus || e.Op == opcode.Minus || e.Op == opcode.Mul) && q.sum(e.L) && q.sum(e.R)
+	case *ast.FuncCallExpr:
+		return e.FnName.L == "unix_timestamp" && len(e.Args) == 0
+	default:
+		return q.kind(e) == kindNumber
 	}
 }
 

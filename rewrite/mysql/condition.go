@@ -231,14 +231,7 @@ func convertsOnce(s *planner, where ast.ExprNode, list []source) bool {
 // in place of the column in the other parts of AND, and so computes it again in ours for each row (10.11.19).
 func equatesComputed(s *planner, where ast.ExprNode, list []source) (found bool) {
 	q := quietly{s: s, list: list}
-	computed := func(e ast.ExprNode) bool {
-		switch e := unwrapped(e).(type) {
-		case *mysqlsyntax.Value, *mysqlsyntax.ParamMarker:
-			return false
-		default:
-			return len(walk(e).columns) == 0 && q.kind(e) == 0
-		}
-	}
+	computed := func(e ast.ExprNode) bool { return len(walk(e).columns) == 0 && q.mayFail(e) }
 	column := func(e ast.ExprNode) bool { _, ok := unwrapped(e).(*ast.ColumnNameExpr); return ok }
 	if where != nil {
 		visit(where, func(n ast.Node) {

@@ -19,6 +19,8 @@ type player struct {
 	c   *rawClient
 	d   testserver.Database
 	ids [slots + 1]uint32
+	// params is how many parameters each statement has.
+	params [slots + 1]int
 }
 
 // play plays a session on an empty database and returns the answers. A session that ends early has fewer.
@@ -62,6 +64,10 @@ func play(t *testing.T, d testserver.Database, caps uint64, acts []act) (out []s
 		}
 		if unlisted = unlisted || strings.Contains(text, "max_error_count=0"); unlisted && a.cmd == mysql.COM_RESET_CONNECTION {
 			out = append(out, "a count of warnings that the server keeps without their list") // see limits
+			continue
+		}
+		if testserver.IsMySQL() && a.cmd == mysql.COM_STMT_EXECUTE && a.slot < slots && (len(a.params) != p.params[a.slot] || a.cut > 0) {
+			out = append(out, "a malformed execution") // see limits
 			continue
 		}
 		answer := p.do(a)
@@ -115,7 +121,7 @@ func (p *player) do(a act) string {
 	case a.cmd == mysql.COM_STATISTICS:
 		return fmt.Sprintf("statistics: %.8s", r.last()) // how they begin: "Uptime: "
 	case a.cmd == mysql.COM_STMT_PREPARE && r.packets[0][0] == 0:
-		p.ids[a.slot] = binary.LittleEndian.Uint32(r.packets[0][1:])
+		p.ids[a.slot], p.params[a.slot] = binary.LittleEndian.Uint32(r.packets[0][1:]), int(binary.LittleEndian.Uint16(r.packets[0][7:]))
 		clear(r.packets[0][1:5])
 	}
 	if (!totalOrder.MatchString(a.text) || strings.Contains(a.text, ";") && strings.Count(a.text, "ORDER BY") > len(totalOrder.FindAllString(a.text, -1))) && a.cmd != mysql.COM_STMT_FETCH {

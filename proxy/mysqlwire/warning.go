@@ -23,7 +23,7 @@ type warningList struct {
 	server   uint16 // rows of the server's
 	front    []warning
 	frontMax int // max_error_count when front was kept
-	parsed   int // how many rows front has, behind the statement that they are of: what the answer to COM_PING counts
+	parsed   int // how many rows front has, or behind of the server's, behind the statement that they are of: what MySQL's answer to COM_PING counts
 }
 
 // counted says how many warnings, errors among them, and how many errors there are.

@@ -283,6 +283,8 @@ func TestAlikeFound(t *testing.T) {
 		"warnings in front of what wirecheck cannot ask": append(random(), prepare("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), execute, q("DROP TRIGGER IF EXISTS g0")[0], q("START TRANSACTION READ ONLY")[0], q("SHOW COUNT(*) WARNINGS")[0], q("SHOW WARNINGS")[0]),
 		"a prepared query that is an error by now, from another database": append(random(), prepare("SELECT IFNULL(y, x) FROM t3 WHERE 0"), q("CREATE TEMPORARY TABLE t3 (x INT, q INT)")[0], q("USE information_schema")[0], execute, q("SELECT ROW_COUNT()")[0],
 			q("SHOW WARNINGS")[0], q("USE DBNAME")[0], execute, q("SELECT ROW_COUNT()")[0]),
+		"warnings in front of a CALL that is prepared": slices.Concat(random("CREATE PROCEDURE p0() BEGIN SELECT 1; UPDATE t0 SET a = 1; END; SELECT '1x' + id FROM t0"), []act{prepare("CALL p0()")}, q("SELECT @@warning_count", "SHOW WARNINGS"), []act{execute}, q("SELECT @@warning_count"),
+			q("CREATE PROCEDURE p1() SELECT 2; SELECT '1x' + id FROM t0", "CALL p1()", "SHOW WARNINGS", "SELECT '1x' + id FROM t0"), []act{prepare("SELECT 1 FROM t2")}, q("SHOW WARNINGS")),
 		"values of an INSERT without a list that find errors": random("INSERT INTO t1 VALUES (7, 5, 'it''s' XOR id|'A', DEFAULT, 1)", "SELECT @@warning_count, @@error_count", "INSERT INTO t1 VALUES (8, (SELECT n FROM t2), NULL, 'x', '1234567')", "SHOW ERRORS",
 			"INSERT INTO t1 VALUES (8, 'x', 'y', NOW(), CONCAT('1234567', @v))", "SHOW ERRORS", "INSERT INTO t1 VALUES (8, 3, CURDATE(), -1, CONCAT('a', 3))"),
 		"a column that equals a constant which warns": random("SELECT f FROM t2 WHERE x'41' DIV -1=n INTERSECT SELECT g FROM t2", "SELECT DISTINCT f FROM t2 WHERE n = '2x' DIV 1", "SELECT DISTINCT f FROM t2 WHERE n = '2x'", "SELECT DISTINCT f FROM t2 WHERE n = 2"),

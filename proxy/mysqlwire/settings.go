@@ -187,7 +187,7 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 	did := false
 	stale := o.settings.state == settingsStale && (reads || begins)
 	keep := func() error {
-		if o.traits.forgetsWarnings(script.Plans[0]) {
+		if p := script.Plans[0]; o.traits.forgetsWarnings(p) && !call.MatchString(p.Text) { // it may be prepared only
 			return nil
 		}
 		return o.warnings.keep(&o.link)

@@ -162,7 +162,6 @@ var selects = []form{
 	{"SELECT DISTINCT note FROM account WHERE (updated IN ('2024-01-01', '2024-01-01 12:00:00'))", exact, 0},
 	{"SELECT DISTINCT note FROM account WHERE id = 3 AND note = 'x'", exact, 0},
 	{"SELECT DISTINCT note FROM account WHERE id = '3x' DIV 1", opaque, 0}, // the same
-	{"SELECT DISTINCT note FROM account WHERE id = '3'", exact, 1},
 	{"SELECT DISTINCT note FROM account WHERE id = 1 + 2", exact, 1},
 	{"SELECT DISTINCT note FROM account WHERE balance = 300 AND owner = 'cat' /* ) */ -- end", exact, 1},
 	{"SELECT DISTINCT note FROM account LIMIT 2", opaque, 0},

@@ -285,6 +285,7 @@ func TestAlikeFound(t *testing.T) {
 			q("SHOW WARNINGS")[0], q("USE DBNAME")[0], execute, q("SELECT ROW_COUNT()")[0]),
 		"warnings in front of a CALL that is prepared": slices.Concat(random("CREATE PROCEDURE p0() BEGIN SELECT 1; UPDATE t0 SET a = 1; END; SELECT '1x' + id FROM t0"), []act{prepare("CALL p0()")}, q("SELECT @@warning_count", "SHOW WARNINGS"), []act{execute}, q("SELECT @@warning_count"),
 			q("CREATE PROCEDURE p1() SELECT 2; SELECT '1x' + id FROM t0", "CALL p1()", "SHOW WARNINGS", "SELECT '1x' + id FROM t0"), []act{prepare("SELECT 1 FROM t2")}, q("SHOW WARNINGS")),
+		"a join for whose rows no index is good": random("SELECT DISTINCT q.id, BIT_OR(p.id) FROM t0 p, t0 q WHERE p.id<q.a GROUP BY q.id", "SELECT DISTINCT q.id, BIT_OR(p.id) FROM t0 p, t0 q WHERE p.c<q.c GROUP BY q.id", "SELECT DISTINCT q.id, BIT_OR(p.id) FROM t0 p JOIN t0 q ON q.a > p.c GROUP BY q.id"),
 		"values of an INSERT without a list that find errors": random("INSERT INTO t1 VALUES (7, 5, 'it''s' XOR id|'A', DEFAULT, 1)", "SELECT @@warning_count, @@error_count", "INSERT INTO t1 VALUES (8, (SELECT n FROM t2), NULL, 'x', '1234567')", "SHOW ERRORS",
 			"INSERT INTO t1 VALUES (8, 'x', 'y', NOW(), CONCAT('1234567', @v))", "SHOW ERRORS", "INSERT INTO t1 VALUES (8, 3, CURDATE(), -1, CONCAT('a', 3))"),
 		"a column that equals a constant which warns": random("SELECT f FROM t2 WHERE x'41' DIV -1=n INTERSECT SELECT g FROM t2", "SELECT DISTINCT f FROM t2 WHERE n = '2x' DIV 1", "SELECT DISTINCT f FROM t2 WHERE n = '2x'", "SELECT DISTINCT f FROM t2 WHERE n = 2"),

@@ -140,6 +140,7 @@ func TestPingCountsWarnings(t *testing.T) {
 		"of a statement that prepares": {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t"}, ping},
 		"none behind a reset":          {{cmd: mysql.COM_STMT_PREPARE, text: "SELECT x FROM t"}, update, {cmd: mysql.COM_STMT_RESET}, ping, update, ping, {cmd: mysql.COM_STMT_RESET}, q("SHOW WARNINGS")},
 		"of a reset that cannot":       {update, {cmd: mysql.COM_STMT_RESET, slot: slots}, ping},
+		"of a table that is there":     {q("CREATE TABLE IF NOT EXISTS n (x INT)"), q("CREATE TABLE IF NOT EXISTS n (x INT)"), ping, q("SHOW WARNINGS"), ping, q("DROP TABLE IF EXISTS o"), ping, q("SELECT x FROM t"), ping},
 		"of one that cannot":           {update, {cmd: mysql.COM_STMT_PREPARE, text: "SELEC x FROM t"}, ping},
 	} {
 		acts = append([]act{q("CREATE TABLE t (id INT PRIMARY KEY, x INT)"), q("INSERT INTO t VALUES (1, 1), (2, 2)")}, acts...)

@@ -89,7 +89,9 @@ func (s *preparedStatements) failed(p *prepared, e *history.ServerError) error {
 	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
 	st.running = o.tracker.Answer(st.ticket)
 	o.warnings.clear(plan, &o.traits)
-	return a.fail(st, encodeERR(e, true), e)
+	err := a.fail(st, encodeERR(e, true), e)
+	o.counts.spoiled = true // if the session was in another database meanwhile, see prepareIn
+	return err
 }
 
 // executeClients makes the execution of the client's own text after the server refused ours.

@@ -58,8 +58,12 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.counts.save(&o.link); err != nil {
 		return err
 	}
+	kept := o.warnings.server
 	if err := o.warnings.keep(&o.link); err != nil {
 		return err
+	}
+	if o.traits.WarnsOfAssignments { // MySQL: COM_PING counts them
+		o.warnings.parsed += int(kept)
 	}
 	if o.settings.state != settingsKnown {
 		if err := o.ask(); err != nil || o.settings.state != settingsKnown {

@@ -187,17 +187,15 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 	did := false
 	stale := o.settings.state == settingsStale && (reads || begins)
 	keep := func() error {
-		if o.traits.forgetsWarnings(script.Plans[0]) {
+		if p := script.Plans[0]; o.traits.forgetsWarnings(p) && !call.MatchString(p.Text) { // it may be prepared only
 			return nil
 		}
 		return o.warnings.keep(&o.link)
 	}
-	if stale || len(script.Missing) > 0 {
+	if stale {
 		if err := keep(); err != nil {
 			return false, err
 		}
-	}
-	if stale {
 		if err := o.ask(); err != nil {
 			return false, err
 		}
@@ -216,7 +214,7 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 		}
 		return did, nil
 	}
-	if len(missing) > len(script.Missing) {
+	if o.mayAsk() && (o.catalog == nil || len(missing) > 0) {
 		if err := keep(); err != nil {
 			return false, err
 		}

@@ -33,12 +33,12 @@ func (l *listing) has(i int) bool { return i >= l.offset && i-l.offset < l.limit
 // merge gives the plan that merges our warnings into the answer to a question for them, and the rows that stand around the server's. It gives p itself if p
 // is no such question, or if there are none.
 func (l *warningList) merge(p *rewrite.Plan) (*rewrite.Plan, *listing) {
-	if len(l.front)+len(l.behind) == 0 || !p.Diagnostics || p.Hidden > 0 {
+	if len(l.front)+len(l.behind)+l.unlisted.warnings == 0 || !p.Diagnostics || p.Hidden > 0 {
 		return p, nil
 	}
 	merged := *p
 	if m := countWarnings.FindStringSubmatch(p.Text); m != nil {
-		merged.Conceal = addTo(len(askedFor(m[1], l.front)) + len(askedFor(m[1], l.behind)))
+		merged.Conceal = addTo(l.counts().of(m[1]))
 		return &merged, nil
 	}
 	if items := asksCounts.FindStringSubmatch(p.Text); items != nil {
@@ -161,19 +161,27 @@ func plus(cell []byte, n int) []byte {
 	return cell
 }
 
+// counts counts what is not in the server's own list.
+func (l *warningList) counts() counted {
+	c := countIn(slices.Concat(l.front, l.behind))
+	return counted{c.warnings + l.unlisted.warnings, c.errors + l.unlisted.errors}
+}
+
+// of gives the count that WARNING or ERROR names.
+func (c counted) of(what string) int {
+	if strings.EqualFold(what, "WARNING") {
+		return c.warnings
+	}
+	return c.errors
+}
+
 // addCounts changes a row of which some items are counts of warnings or of errors.
 func (l *warningList) addCounts(items []string) func([][]byte) bool {
-	rows := slices.Concat(l.front, l.behind)
-	errors := len(askedFor("ERRORS", rows))
+	counts := l.counts()
 	return func(row [][]byte) bool {
 		for i, item := range items {
-			m := countOf.FindStringSubmatch(item)
-			switch {
-			case i >= len(row) || m == nil:
-			case strings.EqualFold(m[1], "WARNING"):
-				row[i] = plus(row[i], len(rows))
-			default:
-				row[i] = plus(row[i], errors)
+			if m := countOf.FindStringSubmatch(item); i < len(row) && m != nil {
+				row[i] = plus(row[i], counts.of(m[1]))
 			}
 		}
 		return true

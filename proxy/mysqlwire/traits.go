@@ -48,6 +48,9 @@ func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
 // tableless are definitions that name no table.
 var tableless = regexp.MustCompile(`(?is)^\s*(?:DROP\s+TRIGGER|(?:CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+|AGGREGATE\s+|DEFINER\s*=\s*\S+\s+)*(?:DATABASE|SCHEMA|PROCEDURE|FUNCTION|PACKAGE|EVENT|USER|ROLE|SERVER))\b`)
 
+// call is a call of a procedure.
+var call = regexp.MustCompile(`(?i)^\s*CALL\b`)
+
 // tables are the words in front of tables and subqueries of a query.
 var tables = regexp.MustCompile(`(?i)\b(?:FROM|TABLE)\b|\bSELECT\b(?s:.*)\bSELECT\b`)
 

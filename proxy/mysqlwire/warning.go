@@ -18,12 +18,19 @@ import (
 type warningList struct {
 	due      []record.Warning // came between two statements
 	behind   []warning
-	old      bool   // behind is of an earlier statement than the last one
+	unlisted counted
+	old      bool   // behind and unlisted are of an earlier statement than the last one
 	server   uint16 // rows of the server's
 	front    []warning
 	frontMax int // max_error_count when front was kept
-	parsed   int // how many rows front has, behind the statement that they are of: what the answer to COM_PING counts
+	parsed   int // how many rows front has, or behind of the server's, behind the statement that they are of: what MySQL's answer to COM_PING counts
 }
+
+// counted says how many warnings, errors among them, and how many errors there are.
+type counted struct{ warnings, errors int }
+
+// countIn counts the rows of a list.
+func countIn(list []warning) counted { return counted{len(list), len(askedFor("ERRORS", list))} }
 
 // warning is a row of SHOW WARNINGS.
 type warning struct {
@@ -33,7 +40,7 @@ type warning struct {
 }
 
 // forget empties the list: the session begins again.
-func (l *warningList) forget() { l.behind, l.front, l.parsed = nil, nil, 0 }
+func (l *warningList) forget() { l.behind, l.unlisted, l.front, l.parsed = nil, counted{}, nil, 0 }
 
 // late keeps warnings that became due between two statements for the next one's answer.
 func (l *warningList) late(due []record.Warning) { l.due = append(l.due, due...) }
@@ -70,6 +77,14 @@ func (l *warningList) keep(server *link) error {
 		if len(r) == 3 {
 			l.behind = append(l.behind, warning{r[0], uint16(atoi(r[1])), r[2]})
 		}
+	}
+	if len(rows) < int(l.server) { // max_error_count bounds the list, and not the counts
+		counts, refused, err := server.ownRows("SELECT @@warning_count,@@error_count")
+		if err != nil || refused != nil || len(counts) != 1 || len(counts[0]) != 2 {
+			return err
+		}
+		listed := countIn(l.behind[len(l.behind)-len(rows):])
+		l.unlisted = counted{max(0, atoi(counts[0][0])-listed.warnings), max(0, atoi(counts[0][1])-listed.errors)}
 	}
 	l.server = 0
 	return nil
@@ -110,7 +125,7 @@ func (l *warningList) clear(p *rewrite.Plan, t *traits) {
 	}
 	l.front = nil
 	if t.forgetsWarnings(p) {
-		l.behind = nil
+		l.behind, l.unlisted = nil, counted{}
 	} else {
 		l.old = true
 	}
@@ -119,7 +134,7 @@ func (l *warningList) clear(p *rewrite.Plan, t *traits) {
 // renew forgets what is of an earlier statement: the last one has brought a warning or an error of its own.
 func (l *warningList) renew() {
 	if l.old {
-		l.behind, l.old = nil, false
+		l.behind, l.unlisted, l.old = nil, counted{}, false
 	}
 }
 

@@ -228,8 +228,9 @@ func TestChangedBehindBlock(t *testing.T) {
 	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
 	compare := func(change string, steps ...string) {
 		t.Helper()
-		if d := divergence(play(srv.Address(), direct, change, steps...), play(r.addr.String(), through, change, steps...)); d != "" {
-			t.Errorf("%s\n%s", change, d)
+		want, got := play(srv.Address(), direct, change, steps...), play(r.addr.String(), through, change, steps...)
+		if at := differ(want, got); at >= 0 {
+			t.Errorf("%s\n%s", change, divergence(want, got, at))
 		}
 	}
 	for i, change := range changes {

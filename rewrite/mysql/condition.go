@@ -49,6 +49,8 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 		s.partial("a condition whose parts may be evaluated in another order")
 	case convertsOnce(s, n.Where, list):
 		s.partial("a TIMESTAMP that equals something else than a time")
+	case equatesComputed(s, n.Where, list):
+		s.partial("a column that equals a value which is computed")
 	case s.covered(n, all, list, &list[0]):
 		s.partial("DISTINCT and the like that an index may answer")
 	default:
@@ -223,6 +225,22 @@ func convertsOnce(s *planner, where ast.ExprNode, list []source) bool {
 		return a != nil && typeName(a.Type) == "timestamp"
 	})
 	return timestamp && !quietly{s: s, list: list}.alike(values...)
+}
+
+// equatesComputed reports whether a condition says that a column equals a constant that is computed, perhaps with a warning. MariaDB writes a constant of the column's type
+// in place of the column in the other parts of AND, and so computes it again in ours for each row (10.11.19).
+func equatesComputed(s *planner, where ast.ExprNode, list []source) (found bool) {
+	q := quietly{s: s, list: list}
+	computed := func(e ast.ExprNode) bool { return len(walk(e).columns) == 0 && q.mayFail(e) }
+	column := func(e ast.ExprNode) bool { _, ok := unwrapped(e).(*ast.ColumnNameExpr); return ok }
+	if where != nil {
+		visit(where, func(n ast.Node) {
+			if e, ok := n.(*ast.BinaryOperationExpr); ok && e.Op == opcode.EQ {
+				found = found || column(e.L) && computed(e.R) || column(e.R) && computed(e.L)
+			}
+		})
+	}
+	return found
 }
 
 // decided reports whether a condition is the same for all rows of src, although subqueries of these tables stand in it: MariaDB then evaluates it

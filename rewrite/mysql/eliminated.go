@@ -32,7 +32,7 @@ func (s *scene) eliminate(n *ast.SelectStmt, list []source) {
 		again = false
 		for _, j := range joins {
 			src := &list[j.inner]
-			if src.eliminated || src.rel == nil || j.on == nil || !unique(j.on, src) || slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, src) }) {
+			if src.eliminated || src.rel == nil || j.on == nil || !unique(j.on, src, list) || slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, src) }) {
 				continue
 			}
 			own := walk(j.on).columns
@@ -102,8 +102,8 @@ func (src *source) mayOwn(c *ast.ColumnName) bool {
 }
 
 // unique reports whether a condition finds at most one row of src, as the server sees it: it joins by AND what equates all columns of a unique
-// key with values of other tables. What is compared as DOUBLE may equal several BIGINT or DECIMAL, but one INT only.
-func unique(on ast.ExprNode, src *source) bool {
+// key with values of other tables. What is compared as DOUBLE may equal several BIGINT or DECIMAL, but one INT only. Columns of one type compare as that type.
+func unique(on ast.ExprNode, src *source, list []source) bool {
 	if f := walk(on); f.queries > 0 || len(f.functions) > 0 || f.setVar {
 		return false
 	}
@@ -116,6 +116,14 @@ func unique(on ast.ExprNode, src *source) bool {
 		key, isKey := src.column(c.Name.Name.O), false
 		if key == nil {
 			return
+		}
+		if c, ok := unwrapped(r).(*ast.ColumnNameExpr); ok {
+			for i := range list {
+				if list[i].rel != nil && list[i].mayOwn(c.Name) {
+					a := list[i].column(c.Name.Name.O)
+					isKey = isKey || a != nil && typeName(a.Type) == typeName(key.Type) && a.Collation == key.Collation
+				}
+			}
 		}
 		switch typeName(key.Type) {
 		case "tinyint", "smallint", "mediumint", "int", "integer":

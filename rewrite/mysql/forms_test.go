@@ -161,6 +161,8 @@ var selects = []form{
 	{"SELECT DISTINCT note FROM account WHERE updated = '2024-01-01' OR id = 3", exact, 1},
 	{"SELECT DISTINCT note FROM account WHERE (updated IN ('2024-01-01', '2024-01-01 12:00:00'))", exact, 0},
 	{"SELECT DISTINCT note FROM account WHERE id = 3 AND note = 'x'", exact, 0},
+	{"SELECT DISTINCT note FROM account WHERE id = '3x' DIV 1", opaque, 0}, // the same
+	{"SELECT DISTINCT note FROM account WHERE id = 1 + 2", exact, 1},
 	{"SELECT DISTINCT note FROM account WHERE balance = 300 AND owner = 'cat' /* ) */ -- end", exact, 1},
 	{"SELECT DISTINCT note FROM account LIMIT 2", opaque, 0},
 	{"SELECT DISTINCT note FROM account HAVING note = 'x'", opaque, 0},
@@ -548,6 +550,10 @@ var inserts = []form{
 	{"INSERT INTO bare (a) WITH c AS (SELECT 1 x) SELECT x FROM c", opaque, 0},
 	{"INSERT INTO item (account_id,name) SELECT id,'pen' FROM account ON DUPLICATE KEY UPDATE qty = 7", opaque, 0},
 	{"INSERT INTO bare VALUES (1,'x'),((SELECT MAX(id) FROM account),'y')", approx, 0},
+	{"INSERT INTO bare VALUES (1,'x'),((SELECT SUM(id) FROM account),'y')", opaque, 0},
+	{"INSERT INTO bare VALUES (1,CONCAT('x',2))", exact, 0},
+	{"INSERT INTO bare VALUES (1,'x'+2)", opaque, 0},
+	{"INSERT INTO bare (a,b) VALUES (1,'2'+2)", exact, 0},
 	{"REPLACE INTO account VALUES (1,'eve',1,NULL,NULL)", approx, 0},
 	{"REPLACE INTO account VALUES (10,'eve',1,NULL,NULL)", approx, 0},
 	{"REPLACE account SET id = 1, owner = 'x', balance = 3", approx, 0},
@@ -614,6 +620,8 @@ var deletes = []form{
 	{"DELETE FROM kinds WHERE v = 'emile'", exact, 1},
 	{"DELETE FROM item WHERE account_id = 1 AND name = 'pen'", exact, 1},
 	{"DELETE FROM account WHERE id = 'x'", exact, 0},
+	{"DELETE FROM account WHERE id = 5 DIV 2", exact, 1},
+	{"DELETE FROM account WHERE 1 = 1 AND id = 1 + 1 AND 'a' <> 'b' AND balance < UNIX_TIMESTAMP() - 3600", exact, 1},
 }
 
 func TestForms(t *testing.T) {

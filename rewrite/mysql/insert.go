@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // insert plans INSERT and REPLACE.
@@ -139,6 +140,10 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT without a list of columns whose query may find errors")
 		return -1
 	}
+	if s.r.flavor == MariaDB && slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool { return slices.ContainsFunc(row, quietly{s: s}.mayFail) }) { // with its own errors, and those of the column
+		s.opaque("an INSERT without a list of columns that computes values")
+		return -1
+	}
 	names := src.clientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
@@ -149,6 +154,48 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 	s.plan.Listed = s.r.flavor == MariaDB
 	return i
 }
+
+// mayFail reports whether the value of a row may find an error before a column takes it.
+func (q quietly) mayFail(e ast.ExprNode) bool {
+	switch e := unwrapped(e).(type) {
+	case *mysqlsyntax.Value, *mysqlsyntax.ParamMarker, *ast.DefaultExpr, *ast.VariableExpr, *ast.ColumnNameExpr:
+		return false
+	case *ast.SubqueryExpr: // of one row, as an aggregate of a column has
+		sub := selectIn(e)
+		if sub == nil || len(sub.Fields.Fields) != 1 || sub.GroupBy != nil || !quietQuery(q.s, sub, nil) {
+			return true
+		}
+		aggregate, ok := sub.Fields.Fields[0].Expr.(*ast.AggregateFuncExpr)
+		return !ok || !slices.Contains([]string{"count", "max", "min"}, strings.ToLower(aggregate.F)) || slices.ContainsFunc(aggregate.Args, q.mayFail)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd, opcode.LogicOr:
+			return q.mayFail(e.L) || q.mayFail(e.R)
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+			return !q.alike(e.L, e.R)
+		}
+		return !q.sum(e)
+	case *ast.FuncCallExpr:
+		return q.kind(e) == 0 && !q.sum(e) && (e.Schema.O != "" || !slices.Contains(quietFunctions, e.FnName.L) || slices.ContainsFunc(e.Args, q.mayFail))
+	default:
+		return q.kind(e) == 0
+	}
+}
+
+// sum reports whether an expression adds, subtracts or multiplies numbers.
+func (q quietly) sum(e ast.ExprNode) bool {
+	switch e := unwrapped(e).(type) {
+	case *ast.BinaryOperationExpr:
+		return (e.Op == opcode.Plus || e.Op == opcode.Minus || e.Op == opcode.Mul) && q.sum(e.L) && q.sum(e.R)
+	case *ast.FuncCallExpr:
+		return e.FnName.L == "unix_timestamp" && len(e.Args) == 0
+	default:
+		return q.kind(e) == kindNumber
+	}
+}
+
+// quietFunctions take any text, and find no error in it.
+var quietFunctions = strings.Fields("coalesce concat concat_ws current_timestamp hex ifnull json_array json_object last_insert_id lower md5 now sha1 upper uuid uuid_short")
 
 // leavesTraces reports whether an expression within n, once it is evaluated, changes what other statements find, whatever becomes of its own one.
 func leavesTraces(n ast.Node) (found bool) {

@@ -182,14 +182,18 @@ func (r *Rewriter) analysed(k key) *rewrite.Script {
 		k.session.GroupConcat = 0
 	}
 	var edits []rewrite.Edit
+	var changed []string
 	defines := false
 	for _, part := range parts {
-		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}
+		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, changed: changed, prepared: k.prepared}
 		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
 		if st.analyse(); defines && st.plan.Coverage != history.CoverageNone {
 			st.opaque("the same text defines a routine, a trigger or an event")
 		}
 		defines = defines || mysqlsyntax.Compound(part)
+		if !part.Is(0, "TRUNCATE") {
+			changed = append(changed, st.plan.Changes...)
+		}
 		st.plan.Bare = at.bare
 		edits = append(edits, st.plan.Edits...)
 		script.Plans, script.Whole = append(script.Plans, st.plan), script.Whole || st.copies

@@ -18,6 +18,7 @@ type scene struct {
 	catalog  *rewrite.View
 	session  Session
 	several  bool                       // one of several in its request
+	changed  []string                   // the names of tables that those in front of it may have given another index or column
 	ctes     map[string]*ast.SelectStmt // the common table expressions in lower case; nil of one that may not be looked into
 	prepared bool                       // sent as COM_STMT_PREPARE
 	bare     *rewrite.RelationName      // see rewrite.Plan

@@ -64,6 +64,8 @@ func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string)
 		return nil, "a table that is not known"
 	case s.session.temporary(rel.String()):
 		return nil, "a temporary table"
+	case slices.Contains(s.changed, rel.Name) && s.r.flavor != TiDB: // there its hidden columns have to be kept out of the answer
+		return nil, "a table that the same text changes"
 	case rel.Kind != "table" && rel.Kind != "partitioned":
 		return rel, "a " + rel.Kind
 	case !rel.Instrumented:

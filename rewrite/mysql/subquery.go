@@ -234,7 +234,7 @@ func (r *reader) again(q *ast.SelectStmt, list []source, text string, rows int, 
 // spare finds what the hidden columns hold by the primary key where an index may answer a subquery alone: the status flags tell whether the server read the
 // whole table.
 func (r *reader) spare(q *ast.SelectStmt, list []source, src *source) {
-	if r.s.r.flavor == MySQL || len(src.rel.Key) > 0 && (q.Where == nil || !unique(q.Where, src)) && r.s.ofIndex(q, list, src) {
+	if r.s.r.flavor == MySQL || len(src.rel.Key) > 0 && (q.Where == nil || !unique(q.Where, src, list)) && r.s.ofIndex(q, list, src) {
 		src.byKey(r.s.r.flavor)
 	}
 }

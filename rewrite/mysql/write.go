@@ -346,6 +346,9 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	case s.r.flavor == MySQL && s.session.Lax && takesParams(n.Where): // as a part of AND, a comparison with a text that is no number warns once more (9.7.4)
 		s.opaque("DELETE by parameters without strict mode")
 		return
+	case s.r.flavor == MySQL && computes(quietly{s: s, list: []source{src}}, n.Where):
+		s.opaque("DELETE by a constant that is computed")
+		return
 	case n.Order != nil:
 		s.opaque("DELETE with ORDER BY")
 		return
@@ -382,6 +385,18 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	}
 	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
+}
+
+// computes reports whether a constant of a condition is computed, perhaps with an error. As a part of AND, MySQL computes it earlier, with its error, also where the condition
+// is asked for no row (9.7.4).
+func computes(q quietly, where ast.ExprNode) (found bool) {
+	visit(where, func(n ast.Node) {
+		switch e := n.(type) {
+		case *ast.FuncCallExpr, *ast.FuncCastExpr, *ast.BinaryOperationExpr, *ast.UnaryOperationExpr, *ast.CaseExpr:
+			found = found || len(walk(e).columns) == 0 && q.mayFail(e.(ast.ExprNode))
+		}
+	})
+	return found
 }
 
 // takesParams reports whether a condition has parameters.

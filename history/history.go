@@ -101,6 +101,9 @@ const (
 	CoverageOpaque      Coverage = "opaque"
 )
 
+// UnseenRows is Event.Why of an exact statement that made rows: who reads one knows who made it, but not before.
+const UnseenRows = "its new rows are not seen"
+
 // Event is one line of a history. Which fields are set depends on Kind.
 type Event struct {
 	Kind    EventKind `json:"e"`
@@ -134,7 +137,7 @@ type Event struct {
 	Verb     string   `json:"verb,omitempty"` // "select", "insert", "update", "delete", "replace", "merge", "copy", "ddl", "begin", "commit", "rollback", "savepoint", "rollback to", "release", "set", "other"
 	Accesses []Access `json:"acc,omitempty"`
 	Coverage Coverage `json:"coverage,omitempty"`
-	Why      string   `json:"why,omitempty"` // why Coverage is not exact, or the session is not observed any more
+	Why      string   `json:"why,omitempty"` // why Coverage is not exact, the session is not observed any more, or UnseenRows
 	// CurrentRead says that every column this UPDATE assigned is computed by the server from the row's current version
 	// (SET v = v + 1), so that the statement read what it replaced, under its lock; but for columns that get its time (RoleTime).
 	CurrentRead bool `json:"current_read,omitempty"`

@@ -166,6 +166,8 @@ type Plan struct {
 	// Counted says that the log may have several entries of a row (MySQL family: UPDATE of a join), or some of rows that were left out (INSERT IGNORE):
 	// they count if they are of as many rows as the server says that the statement found or inserted.
 	Counted bool
+	// Unseen says that the statement tells nothing of the rows that it makes, though predicates may read their table (MySQL family).
+	Unseen bool
 	// Listed says that an INSERT got a list of columns (MariaDB: an error in one column then does not keep it from those of the next ones; without a
 	// list it does).
 	Listed bool

@@ -333,7 +333,7 @@ func counted(c *Checker, e *history.Event) {
 // sees counts a statement of a session of the MySQL family that inserts rows of which none is told, or takes that back when they are told later.
 func sees(c *Checker, t *txn, s *stmt, e *history.Event) {
 	unseen := (e.Verb == "insert" || e.Verb == "replace" || e.Verb == "load") && e.Error == nil &&
-		(e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque) && t.product().Dialect == product.DialectMySQL &&
+		(e.Coverage == history.CoverageApproximate || e.Coverage == history.CoverageOpaque || e.Why == history.UnseenRows) && t.product().Dialect == product.DialectMySQL &&
 		!slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Op.Writes() || a.Op == history.OpMatch })
 	switch {
 	case unseen && !s.unseen:

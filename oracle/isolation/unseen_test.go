@@ -19,6 +19,7 @@ func TestUnseenInserts(t *testing.T) {
 		{"its rows are told", "t1 w x 0>1 approximate -- INSERT INTO b SELECT 1 FROM c", 0},
 		{"told later", "t1 approximate -- INSERT INTO b SELECT 1 FROM c\nt1 late 2 w x 0>1 -- INSERT INTO b SELECT 1 FROM c", 0},
 		{"exact", "t1 stmt -- INSERT INTO b SELECT 1 FROM c", 0},
+		{"exact, and its rows are not told", "t1 stmt -- REPLACE INTO b VALUES (1)", 1},
 		{"no INSERT", "t1 approximate -- SELECT 1 FROM c", 0},
 	} {
 		for product, unseen := range map[string]int{"mariadb": test.unseen, "postgres": 0} {
@@ -28,6 +29,9 @@ func TestUnseenInserts(t *testing.T) {
 			}
 			for i := range events { // the text form has no verbs
 				events[i].Verb, _, _ = strings.Cut(strings.ToLower(events[i].SQL), " ")
+				if strings.Contains(events[i].SQL, "REPLACE") {
+					events[i].Why = history.UnseenRows
+				}
 			}
 			for _, opts := range []Options{{}, {Only: func(uint64) bool { return false }}} {
 				c := New(opts)

@@ -299,6 +299,9 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	}
 	r.decoded += int(min(res.Changed, math.MaxInt32))
 	ev.Coverage, ev.Why = r.coverage()
+	if p.Unseen && ev.Why == "" && res.Changed > 0 {
+		ev.Why = history.UnseenRows
+	}
 	if t.requested(r, ev); text.Any() {
 		ev.Params = ""
 	}

@@ -82,7 +82,9 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 		return false
 	}
 	added := addition{columns: columnWriters, values: insertedMark, probes: "wc_probe"}
-	if log := s.newRow(n, src); log != "" {
+	log := s.newRow(n, src)
+	s.plan.Unseen = log == "" && (s.r.wanted.Everything() || s.r.wanted.Rows(src.table()))
+	if log != "" {
 		id := "UUID_SHORT()"
 		if s.r.flavor == TiDB {
 			id = "UUID()"

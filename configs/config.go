@@ -139,7 +139,7 @@ var (
 	captures       = []string{"auto", "columns", "native"}
 	upstreamModes  = []string{"mirror", "require", "off"}
 	verifications  = []string{"none", "ca", "full"}
-	schemes        = []string{"postgres", "postgresql", "mysql", "mariadb"} // of listeners and of their upstreams
+	schemes        = []string{"postgres", "postgresql", "mysql", "mariadb", "tidb"} // of listeners and of their upstreams
 	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql", "tidb": "mysql"}
 )
 

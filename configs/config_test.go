@@ -183,8 +183,8 @@ func TestSetURLsRefuses(t *testing.T) {
 
 // TestListenSchemes: a listener's URL may name the product, as its upstream's does, and only one that speaks a protocol of the proxy.
 func TestListenSchemes(t *testing.T) {
-	for scheme, ok := range map[string]bool{"mariadb": true, "mysql": true, "postgresql": true, "postgres": true, "sqlite": false} {
-		for _, upstream := range []string{"mariadb://b", "postgres://b"} {
+	for scheme, ok := range map[string]bool{"mariadb": true, "mysql": true, "tidb": true, "postgresql": true, "postgres": true, "sqlite": false} {
+		for _, upstream := range []string{"mariadb://b", "tidb://b", "postgres://b"} {
 			c := Default()
 			if err := c.SetURLs([]string{scheme + "://127.0.0.1:1"}, []string{upstream}); err != nil {
 				continue // another protocol

@@ -241,7 +241,7 @@ func (s *stand) judgeChange(shows bool, what string, differs bool, found []strin
 		return "false"
 	case len(found) > 0:
 		return "found"
-	case differs && c.Blind+c.Unsettled+c.Others+c.Unevaluated()+c.Approximate+c.Opaque == 0:
+	case differs && c.Blind+c.Unsettled+c.Others+c.Unseen+c.Unevaluated()+c.Approximate+c.Opaque == 0:
 		s.t.Errorf("nothing is found, and the answer is another one: %s; %s", what, c)
 		return "missed"
 	case differs:

@@ -163,7 +163,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run TestValueFlowRandom ./live -flow-runs 60000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestShapedPlansAreParsedPlans|TestFormsOtherModes' ./rewrite/mysql -shape-rounds 60
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
-	$(GO) test -count=1 -timeout 60m -v -run TestOneChange ./live -changes 3000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestOneChange|TestOneWrite' ./live -changes 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
 	$(GO) test -count=1 -timeout 60m -v -run TestExact ./oracle/inferred -exact-cases 1000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign ./oracle/isolation -mutations 60000

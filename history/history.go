@@ -3,13 +3,19 @@
 // beyond encoding and decoding.
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Row names one row of one table for as long as it lives.
 type Row struct {
 	Table string `json:"table"` // schema-qualified: "public.account", "shop.coupon"
 	Key   string `json:"key"`   // unique within Table and never reused for another row while the first one lives
 }
+
+// Bare is a table's name without its schema.
+func Bare(table string) string { return table[strings.LastIndexByte(table, '.')+1:] }
 
 // Op says what a statement did to a row.
 type Op string

@@ -33,6 +33,9 @@ type Operand struct {
 	Value  string `json:"value,omitempty"` // RoleSet, RoleEqual
 }
 
+// FollowedValues is how many values of one answer a recorder follows at most: what an application computes with is not a long list.
+const FollowedValues = 400
+
 // Derived says that a value which a statement assigned comes from one that the same request had read.
 type Derived struct {
 	Column string `json:"column"`

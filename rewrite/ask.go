@@ -129,6 +129,9 @@ const BehindComparison = "a comparison with a subquery may come out the same beh
 // LookAlike is the reason for not evaluating a statement that Folds rows.
 const LookAlike = "DISTINCT hides rows that look alike"
 
+// SeveralTables is the reason for not evaluating what a statement asks of more than one table.
+const SeveralTables = "it reads several tables or a subquery"
+
 // SkipsRows is the reason for not evaluating a statement that Skips.
 const SkipsRows = "OFFSET hides rows"
 

@@ -141,7 +141,7 @@ func (v *Coverage) gaps() []gap {
 		{v.Forgotten, "transaction", " forgotten early (one stayed open too long)"},
 		{v.Stale, "read", " older than the window"},
 		{v.Resumed, "request", " went on when what it had read was forgotten: it was not judged"},
-		{v.Untraced, "UPDATE", " of a request that had read more than 400 values at a time: whether what it wrote comes from them is not known"},
+		{v.Untraced, "UPDATE", fmt.Sprintf(" of a request that had read more than %d values at a time: whether what it wrote comes from them is not known", history.FollowedValues)},
 		{v.Large, "request", fmt.Sprintf(" of more than %d transactions, judged in part", maxUnit)},
 		{v.Mixed, "transaction", " with statements of several requests, which was not judged with them"},
 	}

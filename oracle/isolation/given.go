@@ -2,7 +2,6 @@ package isolation
 
 import (
 	"slices"
-	"strings"
 
 	"wirecheck/trace/lex"
 )
@@ -86,7 +85,7 @@ func (s *selection) reads(his *uses) bool {
 
 // of reports whether the SELECT names the table of this name, which may have a schema in front.
 func (s *selection) of(table string) bool {
-	return slices.Contains(s.tables, strings.ToLower(table[strings.LastIndexByte(table, '.')+1:]))
+	return slices.Contains(s.tables, bare(table))
 }
 
 // selectionOf reads what a SELECT gives and names from its text; nil if that is not certain.

@@ -237,15 +237,10 @@ func (q *requests) judgeWrites(t *txn, first int) {
 			continue
 		}
 		q.judgeClaims(t, a.node.name(), a.stmt)
-		n := a.node.nextInstalled()
-		for range maxWalk {
-			if n == nil {
-				break
-			}
+		for n, far := a.node.nextInstalled(), 0; n != nil && far < maxWalk; n, far = n.nextInstalled(), far+1 {
 			if n.writer != t {
 				q.judgeClaims(n.writer, n.name(), n.wstmt)
 			}
-			n = n.nextInstalled()
 		}
 	}
 }
@@ -357,10 +352,7 @@ func (n *version) claims(k *claim, w *version) bool {
 // replaces reports whether no version of another transaction that committed stands between n and v for certain: it may still be to be told.
 func (v *version) replaces(n *version) bool {
 	p := v.prev
-	for range maxWalk {
-		if p == nil || p.installed() && p.writer != v.writer {
-			break
-		}
+	for far := 0; p != nil && far < maxWalk && !(p.installed() && p.writer != v.writer); far++ {
 		p = p.prev
 	}
 	return p == n || p != nil && p.writer != nil && p.writer == n.writer

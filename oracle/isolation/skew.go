@@ -190,7 +190,7 @@ func (m *missed) renewed(unit []*txn, until *change) bool {
 }
 
 // bare is a table's name without its schema, in lower case.
-func bare(table string) string { return strings.ToLower(table[strings.LastIndexByte(table, '.')+1:]) }
+func bare(table string) string { return strings.ToLower(history.Bare(table)) }
 
 // looked reports whether statement i of t asked for, or read, the row that m missed. A later read that missed it, too, stands for m.
 func (t *txn) looked(i int32, m *missed) bool {

@@ -172,11 +172,12 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
-	plan := *fm.plan
-	if call.MatchString(plan.Text) && !o.traits.ClearsWarnings { // to prepare it, MariaDB opens no table, and keeps the list (10.11.19)
-		plan.Coverage = history.CoverageNone
+	plan := fm.plan
+	if !o.traits.ClearsWarnings && call.MatchString(plan.Text) { // to prepare it, MariaDB opens no table, and keeps the list (10.11.19)
+		own := *plan
+		own.Coverage, plan = history.CoverageNone, &own
 	}
-	if o.warnings.clear(&plan, &o.traits); o.traits.forgetsWarnings(&plan) && len(b) >= 12 {
+	if o.warnings.clear(plan, &o.traits); o.traits.forgetsWarnings(plan) && len(b) >= 12 {
 		o.warnings.server = binary.LittleEndian.Uint16(b[10:])
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])

@@ -222,7 +222,7 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 		if cols.binary {
 			o.scratch = shown
 		}
-	} else if o.tracker.observed() {
+	} else if st.plan.ShowsExtreme() && o.tracker.observed() {
 		o.tracker.guard(func() { tellCells(st, cols, row) })
 	}
 	if cols.hide != nil {

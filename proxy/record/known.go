@@ -178,7 +178,7 @@ func (known *reads) doubt(r *Running, ev *history.Event, d lex.Dialect) {
 	if p.Verb == "select" && ev.Coverage == history.CoverageOpaque {
 		text := strings.ToLower(p.Text)
 		for row, values := range known.rows {
-			if strings.Contains(text, row.Table[strings.LastIndexByte(row.Table, '.')+1:]) {
+			if strings.Contains(text, history.Bare(row.Table)) {
 				doubtful(values)
 			}
 		}
@@ -294,11 +294,10 @@ func (rs *Requests) derive(known *reads, ev *history.Event, table string, own []
 // tooLong notes that an answer had more values than are kept. mu is held.
 func (known *reads) tooLong(ev *history.Event) {
 	for i := range ev.Accesses {
-		table := ev.Accesses[i].Row.Table
 		if known.long == nil {
 			known.long = map[string]bool{}
 		}
-		known.long[strings.ToLower(table[strings.LastIndexByte(table, '.')+1:])] = true
+		known.long[strings.ToLower(history.Bare(ev.Accesses[i].Row.Table))] = true
 	}
 }
 
@@ -382,7 +381,7 @@ func writes(table string, ev *history.Event, row history.Row) bool {
 			}
 		}
 	}
-	return !told && strings.EqualFold(table, row.Table[strings.LastIndexByte(row.Table, '.')+1:])
+	return !told && strings.EqualFold(table, history.Bare(row.Table))
 }
 
 // addresses reports whether the condition of a statement may hold of a row with these values.

@@ -42,8 +42,8 @@ const (
 	maxRequests = 10_000  // whose reads are kept
 	maxCut      = 50_000  // whose reads are known to be kept no more
 	maxValues   = 200_000 // of all requests
-	maxCells    = 400     // of one answer: what an application computes with is not a long list
-	maxText     = 256     // of one value
+	maxCells    = history.FollowedValues
+	maxText     = 256 // of one value
 )
 
 // NewRequests makes a Requests. keys are the tags that name a request; none: flow.RequestTags.

@@ -74,10 +74,10 @@ func TestLeftJoinsNotTold(t *testing.T) {
 		sql, want string
 	}{
 		{MariaDB, join, ""},
-		{MariaDB, join + " FOR UPDATE", severalTables},
-		{MySQL, join + " FOR SHARE", severalTables},
-		{TiDB, join, severalTables},
-		{TiDB, "SELECT COUNT(*) FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1", severalTables},
+		{MariaDB, join + " FOR UPDATE", rewrite.SeveralTables},
+		{MySQL, join + " FOR SHARE", rewrite.SeveralTables},
+		{TiDB, join, rewrite.SeveralTables},
+		{TiDB, "SELECT COUNT(*) FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1", rewrite.SeveralTables},
 		{TiDB, "SELECT EXISTS (SELECT 1 FROM account a LEFT JOIN item b ON b.owner = a.owner WHERE a.balance > 1)", ""},
 		{TiDB, "SELECT id FROM account WHERE balance > 1", ""},
 	} {

@@ -16,9 +16,6 @@ import (
 	"wirecheck/statement/mysqlsyntax"
 )
 
-// severalTables is why a statement's predicate reads are not told.
-const severalTables = "it reads several tables or a subquery"
-
 // asker makes the condition of one predicate read.
 type asker struct {
 	*planner
@@ -77,7 +74,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	switch {
 	case n.From == nil && all.sub > 0:
-		return severalTables
+		return rewrite.SeveralTables
 	case n.From == nil:
 		return ""
 	}
@@ -94,7 +91,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	ask.Joined = ask.Joined || joined
 	switch {
 	case !ok, len(list) != 1 && !joined, all.sub > 1, n.With != nil, all.queries > 1:
-		return severalTables
+		return rewrite.SeveralTables
 	case !list[0].watched():
 		return ""
 	case list[0].rel == nil:
@@ -127,7 +124,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	why := s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask, first, around)
 	if why == "" && joined && !ask.Exists {
-		return severalTables // what it asks of the others is not told, see joiningOf
+		return rewrite.SeveralTables // what it asks of the others is not told, see joiningOf
 	}
 	if why == "" && ask.Exists && !ask.ByRow && !ask.Around && around == nil && len(list) == 1 {
 		s.plan.Empty = history.CoverageExact // it read no row, though parameters cannot stand there twice to tell which
@@ -219,7 +216,7 @@ func constantRow(n *ast.SelectStmt) bool {
 func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast.ExprNode, all finding, limit *ast.Limit, values ...ast.ExprNode) {
 	switch {
 	case all.sub > within(s, where, values...).asked:
-		s.plan.Unread = severalTables
+		s.plan.Unread = rewrite.SeveralTables
 	case limit != nil:
 		s.plan.Unread = "LIMIT hides rows"
 	default:

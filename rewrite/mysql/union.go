@@ -112,7 +112,7 @@ func askedByArms(s *planner, arms []ast.Node) string {
 		list, ok := s.sources(arm.From.TableRefs, nil)
 		switch {
 		case !ok || len(list) != 1 || walk(arm).queries > 1:
-			return severalTables
+			return rewrite.SeveralTables
 		case s.session.Cut:
 			return "sql_select_limit hides rows, or max_sort_length changes their order"
 		case !list[0].watched():

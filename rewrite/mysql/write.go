@@ -106,7 +106,7 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	all := walk(n)
 	if n.MultipleTable || joins(n.TableRefs) {
 		if j, ok := joinOf(s, n); ok {
-			s.plan.Predicate, s.plan.Unread = true, severalTables
+			s.plan.Predicate, s.plan.Unread = true, rewrite.SeveralTables
 			if all.sub > 0 {
 				s.partial("what subqueries read is not seen")
 			}

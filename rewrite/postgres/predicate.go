@@ -50,7 +50,7 @@ func (x *planner) predicates(n *pg.Node) {
 func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	var ask rewrite.Ask
 	if s = x.flat(s); s.WithClause != nil {
-		x.plan.Unread = severalTables
+		x.plan.Unread = rewrite.SeveralTables
 		return
 	}
 	if inner, not := existence(s); inner != nil {
@@ -95,7 +95,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	case s.Op != pg.SetOperation_SETOP_NONE:
 		x.plan.Unread = "a set operation"
 	case tables > 1, rv == nil, s.WithClause != nil:
-		x.plan.Unread = severalTables
+		x.plan.Unread = rewrite.SeveralTables
 	case s.HavingClause != nil && !soleGroup(x, s) && x.plan.Keys == 0:
 		x.plan.Unread = condition.HiddenGroups
 	case skipsLocked(s):
@@ -129,12 +129,10 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
 		ask.Current, ask.Folds = len(s.LockingClause) > 0, !ask.Exists && folds(x, s, rv)
 		if x.asked(rv, s.WhereClause, ask); ask.Joined && !ask.Exists && x.plan.Unread == "" {
-			x.plan.Unread = severalTables // what it asks of the others is not told
+			x.plan.Unread = rewrite.SeveralTables // what it asks of the others is not told
 		}
 	}
 }
-
-const severalTables = "it reads several tables or a subquery"
 
 // soleGroup reports whether the answer has one row at most, which shows aggregates.
 func soleGroup(x *planner, s *pg.SelectStmt) bool {
@@ -263,7 +261,7 @@ func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node,
 	}
 	switch {
 	case len(from) > 0, with != nil, len(x.content(m).tables) > 1+x.within(where, values, false):
-		x.plan.Unread = severalTables
+		x.plan.Unread = rewrite.SeveralTables
 	case where.GetCurrentOfExpr() != nil:
 	default:
 		x.asked(rv, where, rewrite.Ask{Current: true})

@@ -201,7 +201,7 @@ func (in *inside) plans(e *pg.CommonTableExpr, unseen bool) bool {
 	in.predicates(e.Ctequery)
 	asks := slices.DeleteFunc(in.plan.Asks, func(a rewrite.Ask) bool { return a.Within && !a.Met }) // whether these were evaluated, its own rows tell, and not those of the answer
 	if len(asks) < len(in.plan.Asks) {
-		in.plan.Unread = severalTables
+		in.plan.Unread = rewrite.SeveralTables
 	}
 	in.plan.Asks = asks
 	if len(returning) == 0 {

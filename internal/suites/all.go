@@ -62,7 +62,8 @@ func all() []suite {
 		}),
 	)
 	list = append(list, further()...)
-	return append(list, regression(),
+	list = append(list, regression()...)
+	return append(list,
 		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
 		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),
 		suite{name: "psycopg 3", engine: "postgres", get: none("the mirror has no archive of Debian's source package psycopg3, and its PyPI archive has no tests")},

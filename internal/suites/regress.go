@@ -10,19 +10,38 @@ import (
 	"strings"
 )
 
-// regression is PostgreSQL's regression tests as psql plays them, one file after the other. A test passes if psql's output is that of the
+// regression is PostgreSQL's regression tests as psql plays them, and its isolation tests as its isolationtester does.
+func regression() []suite {
+	create := []string{"CREATE DATABASE regression TEMPLATE template0"}
+	for _, set := range []string{"lc_messages", "lc_monetary", "lc_numeric", "lc_time"} {
+		create = append(create, "ALTER DATABASE regression SET "+set+" TO 'C'")
+	}
+	create = append(create, "ALTER DATABASE regression SET timezone_abbreviations TO 'Default'", "ALTER DATABASE regression SET bytea_output TO 'hex'")
+	return []suite{
+		played("PostgreSQL 15 regression, psql's output", "regress", "parallel_schedule", "sql/%s.sql", create,
+			"psql", "-X", "-a", "-q", "-d", "regression", "-v", "HIDE_TABLEAM=on", "-v", "HIDE_TOAST_COMPRESSION=on"),
+		// The program is in the package postgresql-server-dev-15.
+		played("PostgreSQL 15 isolation, isolationtester's output", "isolation", "isolation_schedule", "specs/%s.spec", []string{"CREATE DATABASE isolation_regression TEMPLATE template0"},
+			"/usr/lib/postgresql/15/lib/pgxs/src/test/isolation/isolationtester", "dbname=isolation_regression"),
+	}
+}
+
+// played is tests of PostgreSQL's source that a program plays, one file after the other. A test passes if the program's output is that of the
 // direct run, byte by byte: what should be there is not the question, since parts of the tests need a library that is not built here.
-func regression() suite {
+func played(name, folder, schedule, file string, create []string, program ...string) suite {
 	const direct = "direct"
 	return suite{
-		name: "PostgreSQL 15 regression, psql's output", engine: "postgres", get: debian("bookworm", "postgresql-15", "sys"),
-		run: func(ctx context.Context, folder string, at place, _ []string) (outcomes, error) {
-			tests := filepath.Join(folder, "source", "src", "test", "regress")
-			schedule, err := os.ReadFile(filepath.Join(tests, "parallel_schedule"))
+		name: name, engine: "postgres", get: debian("bookworm", "postgresql-15", "sys"),
+		run: func(ctx context.Context, source string, at place, _ []string) (outcomes, error) {
+			if _, err := exec.LookPath(program[0]); err != nil {
+				return nil, err
+			}
+			tests := filepath.Join(source, "source", "src", "test", folder)
+			list, err := os.ReadFile(filepath.Join(tests, schedule))
 			if err != nil {
 				return nil, err
 			}
-			out := filepath.Join(folder, "output")
+			out := filepath.Join(source, "output")
 			for _, dir := range []string{filepath.Join(out, at.mode), filepath.Join(tests, "testtablespace"), filepath.Join(tests, "results")} {
 				if err := os.RemoveAll(dir); err != nil { // what another server left there
 					return nil, err
@@ -34,21 +53,17 @@ func regression() suite {
 					return nil, err
 				}
 			}
-			create := []string{"CREATE DATABASE regression TEMPLATE template0"}
-			for _, set := range []string{"lc_messages", "lc_monetary", "lc_numeric", "lc_time"} {
-				create = append(create, "ALTER DATABASE regression SET "+set+" TO 'C'")
-			}
-			if err := at.prepare(ctx, append(create, "ALTER DATABASE regression SET timezone_abbreviations TO 'Default'", "ALTER DATABASE regression SET bytea_output TO 'hex'")...); err != nil {
+			if err := at.prepare(ctx, create...); err != nil {
 				return nil, err
 			}
 			r := outcomes{}
-			for line := range strings.Lines(string(schedule)) {
+			for line := range strings.Lines(string(list)) {
 				names, ok := strings.CutPrefix(line, "test:")
 				if !ok {
 					continue
 				}
 				for _, name := range strings.Fields(names) {
-					if err := at.psql(ctx, tests, name, filepath.Join(out, at.mode, name+".out")); err != nil {
+					if err := at.play(ctx, tests, fmt.Sprintf(file, name), filepath.Join(out, at.mode, name+".out"), program); err != nil {
 						return nil, err
 					}
 					want, err := os.ReadFile(filepath.Join(out, direct, name+".out"))
@@ -69,25 +84,25 @@ func regression() suite {
 	}
 }
 
-// psql plays a file of the regression tests, as pg_regress does.
-func (p place) psql(ctx context.Context, tests, name, output string) error {
-	sql, err := os.Open(filepath.Join(tests, "sql", name+".sql"))
+// play has a program play a file of PostgreSQL's tests, as pg_regress does.
+func (p place) play(ctx context.Context, tests, file, output string, program []string) error {
+	in, err := os.Open(filepath.Join(tests, file))
 	if err != nil {
 		return err
 	}
-	defer sql.Close()
+	defer in.Close()
 	out, err := os.Create(output)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(ctx, "psql", "-X", "-a", "-q", "-d", "regression", "-v", "HIDE_TABLEAM=on", "-v", "HIDE_TOAST_COMPRESSION=on")
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = tests, sql, out, out
+	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = tests, in, out, out
 	cmd.Env = append(os.Environ(), "PGHOST="+p.host, fmt.Sprintf("PGPORT=%d", p.port), "PGUSER="+p.user, "PGPASSWORD="+p.password,
-		"PGTZ=PST8PDT", "PGDATESTYLE=Postgres, MDY", "PGAPPNAME=pg_regress/"+name, "LC_MESSAGES=C",
+		"PGTZ=PST8PDT", "PGDATESTYLE=Postgres, MDY", "PGAPPNAME=pg_regress/"+strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "LC_MESSAGES=C",
 		"PG_ABS_SRCDIR="+tests, "PG_ABS_BUILDDIR="+tests, "PG_LIBDIR=/usr/lib/postgresql/15/lib", "PG_DLSUFFIX=.so")
 	if err := cmd.Run(); ctx.Err() != nil {
-		return fmt.Errorf("psql did not end %s in time: %w", name, err)
+		return fmt.Errorf("%s did not end %s in time: %w", filepath.Base(program[0]), file, err)
 	}
 	return nil // psql fails where a test ends the session
 }

@@ -39,12 +39,12 @@ func definitions() (calls string) {
 const tempQuery = `SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()`
 
 // askSettings asks for the settings, and for the temporary tables if there may be any: their names are one more cell.
-func askSettings(ask func(sql string) (*own, error)) (q *own, err error) {
+func askSettings(ask func(sql ...string) (*own, error)) (q *own, err error) {
 	q, err = ask(settingsQuery)
 	if err != nil || q.err != nil || len(q.rows) != 1 || len(q.rows[0]) != settingsCells || string(q.rows[0][5]) == "0" {
 		return q, err
 	}
-	temp, err := ask(tempQuery)
+	temp, err := ask(uncompiled, tempQuery)
 	if err != nil {
 		return q, err
 	}
@@ -141,7 +141,7 @@ func (c *clientHalf) learnFor(s *rewrite.Script, missing []rewrite.Name, catalog
 			return false, nil
 		}
 		names := catalog.Ask(missing)
-		answer, err := c.question(postgres.NamesQuery(names))
+		answer, err := c.question(uncompiled, postgres.NamesQuery(names))
 		if err != nil {
 			return false, fmt.Errorf("ask for names: %w", err)
 		}
@@ -172,8 +172,8 @@ func (c *clientHalf) learnNames(answer *own, catalog *rewrite.Catalog, names []r
 // saved makes a savepoint: an error of ours must not abort the client's transaction.
 const saved = "SAVEPOINT wirecheck"
 
-// within asks questions within the open transaction, up to the first one that the server refuses.
-func within(c *clientHalf, ask ...func() (*own, error)) (ok bool, err error) {
+// within asks questions within the open transaction, up to the first one that the server refuses. keep says that the transaction keeps what they do.
+func within(c *clientHalf, keep bool, ask ...func() (*own, error)) (ok bool, err error) {
 	if _, err := c.question(saved); err != nil {
 		return false, err
 	}
@@ -183,12 +183,11 @@ func within(c *clientHalf, ask ...func() (*own, error)) (ok bool, err error) {
 			return false, err
 		}
 	}
-	if q.err != nil {
-		if _, err := c.question("ROLLBACK TO " + saved); err != nil {
-			return false, err
-		}
+	end := []string{"RELEASE " + saved}
+	if q.err != nil || !keep {
+		end = []string{"ROLLBACK TO " + saved, end[0]}
 	}
-	_, err = c.question("RELEASE " + saved)
+	_, err = c.question(end...)
 	return q.err == nil, err
 }
 
@@ -200,7 +199,7 @@ func within(c *clientHalf, ask ...func() (*own, error)) (ok bool, err error) {
 func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog) (asked bool, err error) {
 	var settings, answer *own
 	questions := []func() (*own, error){func() (q *own, err error) {
-		answer, err = c.question(postgres.NamesQuery(names))
+		answer, err = c.question(uncompiled, postgres.NamesQuery(names))
 		return answer, err
 	}}
 	if catalog == nil {
@@ -209,7 +208,7 @@ func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog)
 			return settings, err
 		})
 	}
-	if ok, err := within(c, questions...); err != nil || !ok {
+	if ok, err := within(c, false, questions...); err != nil || !ok {
 		return false, err
 	}
 	if catalog != nil && !c.environment.own(catalog) {
@@ -242,15 +241,20 @@ func queries(s *rewrite.Script) bool {
 	return false
 }
 
-// question asks the server and waits for the answer.
-func (c *clientHalf) question(sql string) (*own, error) {
+// uncompiled is a statement in front of a question that reads tables of the catalog. A session that takes ways of planning away (enable_seqscan = off)
+// makes the question look so dear that the server would compile it, for seconds (manual, 32.1). It holds until the end of the transaction, which is that of
+// the question alone, or until the savepoint is taken back. It has no rows; servers before PostgreSQL 11 do not have the setting.
+const uncompiled = `SELECT WHERE CASE WHEN pg_catalog.current_setting('jit', true) = 'on' THEN pg_catalog.set_config('jit', 'off', true) IS NULL END`
+
+// question asks the server and waits for the answer. The statements of one question are one transaction, where none is open.
+func (c *clientHalf) question(sql ...string) (*own, error) {
 	return ask(c, sql, func() *own { return &own{} })
 }
 
-func ask(c *clientHalf, sql string, entry func() *own) (*own, error) {
-	return tidy(sql, func(sql string) (*own, error) {
+func ask(c *clientHalf, sql []string, entry func() *own) (*own, error) {
+	return tidy(sql, func(sql ...string) (*own, error) {
 		q := entry()
-		if err := c.put(q, sql); err != nil {
+		if err := c.put(q, sql...); err != nil {
 			return nil, err
 		}
 		answered := false
@@ -266,10 +270,10 @@ func ask(c *clientHalf, sql string, entry func() *own) (*own, error) {
 }
 
 // tidy asks a question, and the empty one after an error.
-func tidy(sql string, ask func(string) (*own, error)) (*own, error) {
-	q, err := ask(sql)
+func tidy(sql []string, ask func(...string) (*own, error)) (*own, error) {
+	q, err := ask(sql...)
 	if err == nil && q.err != nil {
-		_, err = ask("")
+		_, err = ask()
 	}
 	return q, err
 }
@@ -278,25 +282,28 @@ func tidy(sql string, ask func(string) (*own, error)) (*own, error) {
 const ownName = "wirecheck: question"
 
 // put sends a question, in the extended protocol: the client's unnamed statement, which a Query would drop, stays. The empty text, which is parsed
-// last, takes ours out of pg_stat_activity. An empty question does what the server left out because of an error in the one before.
-func (c *clientHalf) put(q *own, sql string) error {
+// last, takes ours out of pg_stat_activity. A question without statements does what the server left out because of an error in the one before.
+func (c *clientHalf) put(q *own, sql ...string) error {
 	if tidied(c.pipeline) {
-		if err := c.put(&own{}, ""); err != nil {
+		if err := c.put(&own{}); err != nil {
 			return err
 		}
 	}
 	c.pipeline.send(&entry{request: ownQuery, ours: true, own: q})
-	const none = "\x00\x00"
-	named := ownName + "\x00"
+	const none, named = "\x00\x00", ownName + "\x00"
 	type m struct {
 		kind byte
 		body string
 	}
-	list := []m{{'P', named + sql + "\x00" + none}, {'B', named + named + none + none + none}, {'E', named + none + none}}
-	if sql == "" {
-		list = nil
+	done := []m{{'C', "S" + named}, {'C', "P" + named}}
+	var list []m
+	for _, text := range sql {
+		list = append(append(list, m{'P', named + text + "\x00" + none}, m{'B', named + named + none + none + none}, m{'E', named + none + none}), done...)
 	}
-	for _, m := range append(list, m{'C', "S" + named}, m{'C', "P" + named}, m{'P', named + "\x00" + none}, m{'C', "S" + named}, m{'S', ""}) {
+	if len(sql) == 0 {
+		list = done
+	}
+	for _, m := range append(list, m{'P', named + "\x00" + none}, m{'C', "S" + named}, m{'S', ""}) {
 		if err := c.out.message(m.kind, []byte(m.body)); err != nil {
 			return err
 		}
@@ -311,7 +318,7 @@ const wholeCatalog = 500
 
 // learn asks for the settings and, where no session has read anything of it yet, for the catalog. What the server refuses
 // stays unknown; that is no error.
-func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
+func (c *clientHalf) learn(ask func(sql ...string) (*own, error)) error {
 	v, observer := c.environment, c.session.observer
 	changes, now := v.database.changes.Last(), v.database.changes.Now()
 	settings, err := askSettings(ask)
@@ -357,9 +364,9 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 }
 
 // read asks for the whole catalog, if all must be known or it is wanted and small enough, and else for names. why says why what came cannot be used.
-func read(p *pipeline, ask func(sql string) (*own, error), names []rewrite.Name, all, wanted bool) (read *postgres.Reading, whole bool, why string, err error) {
+func read(p *pipeline, ask func(sql ...string) (*own, error), names []rewrite.Name, all, wanted bool) (read *postgres.Reading, whole bool, why string, err error) {
 	if whole = all; !whole && wanted {
-		small, err := ask(postgres.SmallQuery(wholeCatalog))
+		small, err := ask(uncompiled, postgres.SmallQuery(wholeCatalog))
 		if err != nil {
 			return nil, false, "", fmt.Errorf("ask for the size of the catalog: %w", err)
 		}
@@ -369,7 +376,7 @@ func read(p *pipeline, ask func(sql string) (*own, error), names []rewrite.Name,
 	if whole {
 		names, query = nil, postgres.CatalogQuery()
 	}
-	answer, err := ask(query)
+	answer, err := ask(uncompiled, query)
 	if err != nil {
 		return nil, false, "", fmt.Errorf("ask for the catalog: %w", err)
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"wirecheck/backends/engine"
+	"wirecheck/backends/postgres"
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
@@ -256,5 +259,43 @@ func BenchmarkCatalog(b *testing.B) {
 			b.ReportMetric(float64(took[1])/float64(took[0]), "observe/direct")
 			b.ReportMetric(float64(m.HeapAlloc>>20), "MiB-heap")
 		})
+	}
+}
+
+// TestQuestionsAreNotCompiled: a session takes all ways of planning but one away. Our questions are asked of plans that look dear then, and the server does not
+// compile them; the client's own query it does. The server says so, as its compiler is missing.
+func TestQuestionsAreNotCompiled(t *testing.T) {
+	srv, err := postgres.Start(t.Context(), engine.Options{Settings: map[string]string{"jit": "on", "jit_provider": "none", "log_min_messages": "debug1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = srv.Close() }) // the next test has another one
+	r := start(t, proxy.Config{Upstream: proxy.Address{Network: "tcp", Addr: srv.Address()}, Mode: proxy.Observe}, observer(&events{}))
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/postgres?default_query_exec_mode=simple_protocol&sslmode=disable", srv.User, srv.Password, r.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context())) // it has done what it was to do
+	compiled := func() bool { return strings.Contains(srv.Log(), "disabling JIT") }
+	jit := func() (setting string) {
+		if err := conn.QueryRow(t.Context(), "SHOW jit").Scan(&setting); err != nil {
+			t.Fatal(err)
+		}
+		return setting
+	}
+	for _, q := range []string{
+		"SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET enable_nestloop = off",
+		"CREATE TABLE t (k int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "CREATE TEMP TABLE s (k int)", "INSERT INTO t VALUES (2)",
+		"BEGIN", "ALTER TABLE t ADD v int", "INSERT INTO t VALUES (3)", "COMMIT", "BEGIN", "INSERT INTO s VALUES (1)",
+	} {
+		if _, err := conn.Exec(t.Context(), q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if got := jit(); got != "on" || compiled() {
+			t.Errorf("behind %s: jit is %s, compiled: %v; want on and false", q, got, compiled())
+		}
+	}
+	if _, err := conn.Exec(t.Context(), "SET jit_above_cost = 0; SELECT count(*) FROM pg_class"); err != nil || !compiled() {
+		t.Errorf("the client's own query is not compiled: %v", err)
 	}
 }

@@ -68,9 +68,9 @@ func (s *session) observation() *observation {
 // introduce learns what must be known before the client's first statement. The client waits for its first
 // ReadyForQuery; nothing else runs.
 func (o *observation) introduce() error {
-	ask := func(sql string) (*own, error) {
+	ask := func(sql ...string) (*own, error) {
 		q := &own{}
-		if err := o.requests.put(q, sql); err != nil {
+		if err := o.requests.put(q, sql...); err != nil {
 			return nil, err
 		}
 		for !q.done {
@@ -83,7 +83,7 @@ func (o *observation) introduce() error {
 		}
 		return q, nil
 	}
-	if err := o.requests.learn(func(sql string) (*own, error) { return tidy(sql, ask) }); err != nil {
+	if err := o.requests.learn(func(sql ...string) (*own, error) { return tidy(sql, ask) }); err != nil {
 		return err
 	}
 	return o.answers.welcome()

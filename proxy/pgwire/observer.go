@@ -84,9 +84,9 @@ func (d *database) soon() { d.looked.Add(int64(comparePause - countAge)) }
 
 // asking reports whether something in the database may ask for the text of the running statement. It asks the server, unless a session has done so since
 // the last change that may have concerned it.
-func (d *database) asking(ask func(sql string) (*own, error), changes uint64) (bool, error) {
+func (d *database) asking(ask func(sql ...string) (*own, error), changes uint64) (bool, error) {
 	if d.asks.Load()>>1 != changes+1 {
-		answer, err := ask(postgres.AsksQuery)
+		answer, err := ask(uncompiled, postgres.AsksQuery)
 		if err != nil {
 			return false, fmt.Errorf("ask for what shows texts: %w", err)
 		}

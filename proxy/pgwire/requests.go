@@ -276,7 +276,7 @@ func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, er
 	apart := between(c.pipeline)
 	again, err := c.executedBySQL(sql)
 	if err == nil && again && apart { // else the Query would be in the transaction that the Parse began, which has its snapshot
-		err = c.put(&own{}, "")
+		err = c.put(&own{})
 	}
 	if err != nil {
 		return nil, err

@@ -69,14 +69,14 @@ func settleBefore(c *clientHalf, f frame) error {
 		_, err := askSnapshot(c)
 		return err
 	case 'T':
-		_, err := within(c, func() (*own, error) { return askSnapshot(c) })
+		_, err := within(c, true, func() (*own, error) { return askSnapshot(c) })
 		return err
 	}
 	return nil
 }
 
 func askSnapshot(c *clientHalf) (*own, error) {
-	return ask(c, snapshotQuery, func() *own { return &own{settles: true} })
+	return ask(c, []string{snapshotQuery}, func() *own { return &own{settles: true} })
 }
 
 // held plans a text once more if it can tell what foreign keys delete once their tables are locked. In the open transaction they are, at the level at which
@@ -85,7 +85,7 @@ func held(c *clientHalf, s *rewrite.Script, plan func() *rewrite.Script) (*rewri
 	if len(s.Plans) != 1 || s.Plans[0].Hold == "" || !holdsTables(c.pipeline) {
 		return s, nil
 	}
-	ok, err := within(c, func() (*own, error) { return c.question(s.Plans[0].Hold) })
+	ok, err := within(c, true, func() (*own, error) { return c.question(s.Plans[0].Hold) })
 	if err != nil || !ok {
 		return s, err
 	}

@@ -61,16 +61,31 @@ const settingsCells = 11
 const maxOwn = 256 << 20
 
 // refresh learns again what may have changed, if the session is idle: in the transaction that may begin now it could not
-// ask, and its statements would be planned without a catalog.
-func (c *clientHalf) refresh() error {
+// ask, and its statements would be planned without a catalog. A text that only defines things or sets something needs nothing of it, so that one
+// definition behind the other asks once.
+func (c *clientHalf) refresh(sql string) error {
 	if c.plain || !c.pipeline.idle('I') {
 		return nil
 	}
 	if _, current := c.environment.outside(); current && !c.environment.database.old() {
 		return nil
 	}
+	if sql != "" && !c.environment.hides && onlyDefines(c, sql) {
+		return nil
+	}
 	return c.learn(c.question)
 }
+
+// onlyDefines reports whether a text names no table to read or write, so that its plan is the same whatever the catalog has, and may change anything:
+// a definition that changes certain tables alone is planned with the catalog, so that other sessions need not ask again.
+func onlyDefines(c *clientHalf, sql string) bool {
+	_, facts := c.environment.known(true)
+	s := c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, empty, facts) })
+	return len(s.Plans) > 0 && !slices.ContainsFunc(s.Plans, func(p *rewrite.Plan) bool { return p.Verb != "set" && (p.Verb != "ddl" || len(p.Changes) > 0) })
+}
+
+// empty is the catalog of no database.
+var empty = rewrite.NewCatalog(rewrite.Server{}, nil)
 
 // firm reports whether a text must be planned so that the server cannot refuse what is added to it: a named statement may be bound within a
 // transaction block, where nothing can be sent again (see again).

@@ -16,6 +16,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
+	pg "wirecheck/rewrite/postgres"
 )
 
 // largeDatabase makes a database of n tables.
@@ -265,17 +266,7 @@ func BenchmarkCatalog(b *testing.B) {
 // TestQuestionsAreNotCompiled: a session takes all ways of planning but one away. Our questions are asked of plans that look dear then, and the server does not
 // compile them; the client's own query it does. The server says so, as its compiler is missing.
 func TestQuestionsAreNotCompiled(t *testing.T) {
-	srv, err := postgres.Start(t.Context(), engine.Options{Settings: map[string]string{"jit": "on", "jit_provider": "none", "log_min_messages": "debug1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = srv.Close() }) // the next test has another one
-	r := start(t, proxy.Config{Upstream: proxy.Address{Network: "tcp", Addr: srv.Address()}, Mode: proxy.Observe}, observer(&events{}))
-	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/postgres?default_query_exec_mode=simple_protocol&sslmode=disable", srv.User, srv.Password, r.addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context())) // it has done what it was to do
+	srv, conn := apart(t, map[string]string{"jit": "on", "jit_provider": "none", "log_min_messages": "debug1"})
 	compiled := func() bool { return strings.Contains(srv.Log(), "disabling JIT") }
 	jit := func() (setting string) {
 		if err := conn.QueryRow(t.Context(), "SHOW jit").Scan(&setting); err != nil {
@@ -298,4 +289,56 @@ func TestQuestionsAreNotCompiled(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "SET jit_above_cost = 0; SELECT count(*) FROM pg_class"); err != nil || !compiled() {
 		t.Errorf("the client's own query is not compiled: %v", err)
 	}
+}
+
+// TestDefinitionsAreAskedForOnce: definitions that may change anything, one behind the other, do not each make the session ask for the catalog. What names a
+// table does, and so does BEGIN, behind which nothing can be asked.
+func TestDefinitionsAreAskedForOnce(t *testing.T) {
+	srv, conn := apart(t, map[string]string{"log_min_duration_statement": "0"})
+	asked := 0
+	for _, c := range []struct {
+		sql  string
+		asks bool
+	}{
+		{"CREATE TABLE t (k int PRIMARY KEY)", false},
+		{"CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", false},
+		{"CREATE ROLE r; GRANT SELECT ON t TO r", false},
+		{"DROP FUNCTION f()", false},
+		{"SET ROLE postgres", false},
+		{"DROP OWNED BY r", false},
+		{"DROP ROLE r", false},
+		{"INSERT INTO t VALUES (1)", true},
+		{"SELECT * FROM t", false},
+		{"CREATE SCHEMA s", false},
+		{"BEGIN", true},
+		{"ROLLBACK", false},
+		{"CREATE SCHEMA u", false},
+		{"ALTER TABLE t ADD v int", true}, // so that other sessions need not ask for all
+	} {
+		if _, err := conn.Exec(t.Context(), c.sql); err != nil {
+			t.Fatalf("%s: %v", c.sql, err)
+		}
+		before := asked
+		asked = strings.Count(srv.Log(), "execute wirecheck: question/wirecheck: question: "+pg.AsksQuery[:40])
+		if (asked > before) != c.asks && before > 0 {
+			t.Errorf("%s: %d questions, before %d; want more: %v", c.sql, asked, before, c.asks)
+		}
+	}
+}
+
+// apart gives a server of the test's own, and a session of its superuser through the proxy.
+func apart(t *testing.T, settings map[string]string) (*engine.Server, *pgx.Conn) {
+	t.Helper()
+	srv, err := postgres.Start(t.Context(), engine.Options{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = srv.Close() }) // the next test has another one
+	r := start(t, proxy.Config{Upstream: proxy.Address{Network: "tcp", Addr: srv.Address()}, Mode: proxy.Observe}, observer(&events{}))
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/postgres?default_query_exec_mode=simple_protocol&sslmode=disable", srv.User, srv.Password, r.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it has done what it was to do
+	return srv, conn
 }

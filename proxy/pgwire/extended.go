@@ -15,10 +15,10 @@ const noName = "\x00"
 
 // parse relays a Parse.
 func (c *clientHalf) parse(f frame) error {
-	if err := c.refresh(); err != nil {
-		return err
-	}
 	if !holds(c, f) {
+		if err := c.refresh(""); err != nil {
+			return err
+		}
 		begin, err := c.peek(f.size)
 		if err != nil {
 			return err
@@ -33,6 +33,9 @@ func (c *clientHalf) parse(f frame) error {
 	}
 	name, rest, ok := text(body)
 	sql, tail, ok2 := text(rest)
+	if err := c.refresh(sql); err != nil {
+		return err
+	}
 	if !ok || !ok2 {
 		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
 		return c.out.message('P', body)
@@ -152,7 +155,7 @@ func (c *clientHalf) statement(name string) (*prepared, error) {
 
 // bind relays a Bind.
 func (c *clientHalf) bind(f frame) error {
-	if err := c.refresh(); err != nil {
+	if err := c.refresh(""); err != nil {
 		return err
 	}
 	begin, err := c.peek(f.size)

@@ -202,10 +202,10 @@ func (c *clientHalf) send(e *entry) {
 
 // query relays a Query.
 func (c *clientHalf) query(f frame) error {
-	if err := c.refresh(); err != nil {
-		return err
-	}
 	if !holds(c, f) {
+		if err := c.refresh(""); err != nil {
+			return err
+		}
 		c.send(&entry{request: simpleQuery, script: opaque("", tooLong)})
 		return c.forward(f)
 	}
@@ -214,6 +214,9 @@ func (c *clientHalf) query(f frame) error {
 		return err
 	}
 	sql, rest, ok := text(body)
+	if err := c.refresh(sql); err != nil {
+		return err
+	}
 	if !ok || len(rest) > 0 { // the server will complain
 		c.send(&entry{request: simpleQuery, script: opaque("", malformed)})
 		return c.out.message('Q', body)

@@ -1,5 +1,6 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
+# make race      again what shares state between goroutines, under the race detector
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
 # make test-apps the example applications of testdata/apps in Go, JavaScript and Python, with ORMs from the registries
 # make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
@@ -26,7 +27,7 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 ALIKE ?= 1h
 
-# Packages whose own goroutines share state run under the race detector. RANDOM are those whose random tests get a seed here, so that a red run is
+# RACE are the packages whose own goroutines share state. RANDOM are those whose random tests get a seed here, so that a red run is
 # red again; make soak gives them others.
 RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/shell ./trace ./trace/recorder ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
@@ -34,7 +35,7 @@ PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./con
 LONG = ^(TestMemory|TestUnansweredIsBounded|TestLongPipelines|TestLongRow|TestLongPackets|TestNumbersBehindLongCommands|TestTooBigCommands|TestCommandsThatJustFit)$$
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build release demo test test-race test-rest test-random test-long test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-rest test-random race test-engines test-apps test-mysql hermitage mutation cases exam coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/wirecheck ./cmd/wirecheck
@@ -51,21 +52,17 @@ demo:
 	@$(MAKE) --no-print-directory build
 	./bin/wirecheck demo
 
-# Everything once, and what shares state between goroutines under the race detector, beside the rest. Fuzz targets run on their corpus. Much of the
-# time is waiting for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again. Linking
-# without debugging information takes half the time.
-TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 2 -parallel 4
+# Everything once. Fuzz targets run on their corpus. Much of the time is waiting for servers, so more packages and tests run at once than there are
+# processors. go vet has run: go test need not do it again. Linking without debugging information takes half the time.
+TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 4 -parallel 4
 test: fmt vet
-	@$(MAKE) --no-print-directory -j 3 test-race test-rest test-random test-long
-
-test-race:
-	$(TEST) -timeout 30m -race -skip '$(LONG)' $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
+	@$(MAKE) --no-print-directory -j 2 test-rest test-random
 
 test-rest:
-	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
+	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RANDOM))")
 
-test-long:
-	$(TEST) -timeout 30m -run '$(LONG)' ./proxy/pgwire ./proxy/mysqlwire
+race:
+	$(TEST) -timeout 30m -race -skip '$(LONG)' $(RACE)
 
 # Beside the rest: behind it, a single test at a time would keep one processor busy.
 test-random:

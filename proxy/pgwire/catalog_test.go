@@ -342,3 +342,36 @@ func apart(t *testing.T, settings map[string]string) (*engine.Server, *pgx.Conn)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it has done what it was to do
 	return srv, conn
 }
+
+// TestQuestionsTakeNoLocks: while somebody holds a partitioned table, and a table, for a definition, another session learns the catalog and reads what is not held.
+func TestQuestionsTakeNoLocks(t *testing.T) {
+	srv := testserver.Postgres(t)
+	db := srv.Database(t).As(testserver.AppTrust)
+	db.Exec(t, "CREATE TABLE p (k int PRIMARY KEY) PARTITION BY RANGE (k)", "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1) TO (5) PARTITION BY RANGE (k)",
+		"CREATE TABLE p11 PARTITION OF p1 FOR VALUES FROM (1) TO (3)", "CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (5) TO (9)", "INSERT INTO p VALUES (1), (6)",
+		"CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)")
+	var ev events
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&ev))
+	holder := dialWire(t, srv.Address(), db.User, db.Name)
+	for _, c := range []struct{ held, sql, want string }{
+		{"p1, t", "SELECT count(*) FROM u", "0"},
+		{"p1", "SELECT count(*) FROM p WHERE k = 6", "1"},
+		{"p2", "SELECT count(*) FROM p WHERE k = 1", "1"},
+	} {
+		holder.send('Q', "BEGIN; LOCK TABLE ONLY "+strings.ReplaceAll(c.held, ", ", ", ONLY ")+" IN ACCESS EXCLUSIVE MODE\x00")
+		holder.until('Z', 1)
+		w := dialWire(t, r.addr.String(), db.User, db.Name, "options", "-c lock_timeout=20s")
+		w.send('Q', c.sql+"\x00")
+		if got := strings.Join(w.until('Z', 1), "\n"); !strings.Contains(got, `\x01`+c.want+`"`) {
+			t.Errorf("%s, while %s is held: %s; want %s", c.sql, c.held, got, c.want)
+		}
+		holder.send('Q', "ROLLBACK\x00")
+		holder.until('Z', 1)
+	}
+	r.stop()
+	for _, e := range ev.all() {
+		if e.Kind == history.EventStmt && (e.Coverage != history.CoverageExact || len(e.Accesses) == 0 && strings.Contains(e.SQL, " p ")) {
+			t.Errorf("%s is %s (%s), with %d accesses", e.SQL, e.Coverage, e.Why, len(e.Accesses))
+		}
+	}
+}

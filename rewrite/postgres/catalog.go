@@ -41,9 +41,16 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
  'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
  'inherits', (SELECT pg_catalog.bool_or(p.relkind = 'r') FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent WHERE inhrelid = c.oid OR inhparent = c.oid),
  'rows', c.reltuples, 'parts', CASE WHEN c.relkind = 'p' THEN
-  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM pg_catalog.pg_partition_tree(c.oid) t JOIN pg_catalog.pg_class d ON d.oid = t.relid WHERE t.relid <> c.oid) END)::pg_catalog.text
+  (` + partitionsOf("c.oid") + ` SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM "wirecheck p" JOIN pg_catalog.pg_class d ON d.oid = r) END)::pg_catalog.text
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'`
+
+// partitionsOf begins a query that finds the partitions of a table, at all depths, as r of "wirecheck p". pg_partition_tree would lock them all
+// (partitionfuncs.c), and so wait, perhaps for ever, for definitions that the client's statement has nothing to do with.
+func partitionsOf(table string) string {
+	return `WITH RECURSIVE "wirecheck p"(r) AS (SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = ` + table +
+		` UNION ALL SELECT inhrelid FROM "wirecheck p" JOIN pg_catalog.pg_inherits ON inhparent = r)`
+}
 
 // sorts tells whether a collation co has the order of the letters and digits of ASCII that English has, by its provider and locale, whose columns have other names in
 // later versions. The default one is that of the database.

@@ -154,6 +154,7 @@ var forms = []form{
 	{`SELECT a.owner, count(o.id) FROM account a LEFT JOIN orders o ON o.account_id = a.id GROUP BY a.id ORDER BY a.id`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12"},
 	{`SELECT count(*) FROM account, orders`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT count(*) FROM part`, "exact", "read part 'eu' 1, read part 'eu' 2, read part 'us' 1"},
+	{`SELECT count(*) FROM part WHERE region = 'us'`, "exact", "read part 'us' 1"},
 	{`SELECT count(*) FROM pair`, "exact", "read pair 1 'o''x', read pair 1 'x y', read pair 2 'äöü'"},
 	{`SELECT count(*) FROM nokey`, "exact", "read nokey, read nokey, read nokey"},
 	{`SELECT sum(count(*)) OVER (), account_id FROM orders GROUP BY account_id ORDER BY 2`, "exact", "-"},

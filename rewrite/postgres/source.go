@@ -451,13 +451,15 @@ func (x *instrumentation) askGroup(s source, guard string, distinct bool) string
 // with larger ones the collecting would cost the client a parallel plan, or the index that answers min and max.
 const maxGroupRows = 50_000
 
-// small is the condition that tables are not larger than that, in bytes each.
+// small is the condition that tables are not larger than that, in bytes each. The size of a partition is not asked for, since that locks it, also where the
+// statement does not read it: what the statistics say of its rows is, each taken for 80 bytes.
 func small(list []source, limit int) string {
 	var sizes []string
 	for _, s := range list {
 		size := fmt.Sprintf("pg_catalog.pg_relation_size(%d)", s.rel.OID)
 		if s.rel.Kind == "partitioned" {
-			size = fmt.Sprintf("(SELECT pg_catalog.sum(pg_catalog.pg_relation_size(relid)) FROM pg_catalog.pg_partition_tree(%d))", s.rel.OID)
+			oids := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.rel.Partitions), "[]")), ",")
+			size = fmt.Sprintf("(SELECT coalesce(80 * pg_catalog.sum(pg_catalog.pg_stat_get_live_tuples(r)), 0) FROM pg_catalog.unnest('{%s}'::pg_catalog.oid[]) r)", oids)
 		}
 		sizes = append(sizes, fmt.Sprintf("%s < %d", size, limit))
 	}

@@ -112,7 +112,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			ev.Predicate, ev.Unread = true, "it is not known whether the answer has rows"
 			continue
 		}
-		if (a.Within || a.Beside || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		groups := r.groups(a)
+		if (a.Within || a.Beside || a.Having && groups == nil) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -138,7 +139,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		sure := !slices.ContainsFunc(ev.Accesses, func(r history.Access) bool { return r.Approx && r.Row.Table == a.Table }) // it names the rows that it read
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
-		r.showsLast(a, hides, &read)
+		r.shows(a, groups, hides, &read)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
@@ -174,9 +175,25 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	}
 }
 
-// showsLast notes the column whose greatest or least value the answer shows, as history.PredicateRead.Last. Of MAX and MIN it decides the answer, see rewrite.Extreme.
-func (r *Running) showsLast(a *rewrite.Ask, hides bool, read *history.PredicateRead) {
+// groups gives what is known of the groups of an answer that may hide some (rewrite.Ask.Groups); nil if that does not decide.
+func (r *Running) groups(a *rewrite.Ask) *condition.Groups {
+	if a.Groups == nil || a.List >= len(r.lists) {
+		return nil
+	}
+	known, ok := settled(a).Groups.With(r.lists[a.List])
+	if !ok || len(known.Having.Reasons()) > 0 {
+		return nil
+	}
+	return known
+}
+
+// shows notes the groups of which the answer shows some, and the column whose greatest or least value it shows, as history.PredicateRead.Last. Of MAX and MIN it decides the
+// answer, see rewrite.Extreme.
+func (r *Running) shows(a *rewrite.Ask, groups *condition.Groups, hides bool, read *history.PredicateRead) {
 	switch {
+	case groups != nil:
+		a.Where, _ = a.Where.Groups()
+		read.Groups = groups.Text()
 	case a.Extreme != nil && len(r.totals) == 1:
 		if decides, ok := a.Extreme.Decides(a.Where, r.totals[0]); ok {
 			a.Where, read.Whole, read.Last = decides, false, a.Extreme.Column // the accesses name other rows, too

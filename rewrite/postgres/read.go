@@ -44,10 +44,10 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
+	x.having = groupsShown(x, s)
 	defer withoutLimit(x, s)()
 	exists, _ := existence(s)
 	findScalar(x, s.WhereClause)
-	x.having = groupsShown(x, s)
 	findClocks(x, append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))

@@ -11,6 +11,11 @@ func OfGroups(kind Kind, column string) Condition {
 	return Condition{Op: "or", Args: []Condition{Listed(kind, column, 0), Unknown(HiddenGroups)}}
 }
 
+// NoGroups is OfGroups where the answer does not tell them.
+func NoGroups() Condition {
+	return Condition{Op: "or", Args: []Condition{Never, Unknown(HiddenGroups)}}
+}
+
 // Groups gives the condition on rows beside which OfGroups stands, and the one of the groups; without an operator if it does not stand there.
 func (c Condition) Groups() (rows, groups Condition) {
 	all := []Condition{c}

@@ -10,7 +10,7 @@ import (
 )
 
 // A limit that HAVING checks: of rooms, 1 has two bookings of 4 and 5 hours, 2 has three of an hour, and 3 has one of a number of hours that is not known.
-var roomHours = []string{"CREATE TABLE booking (id INT PRIMARY KEY, room INT, day INT, hours INT, guest VARCHAR(20))", "CREATE TABLE mark (id INT PRIMARY KEY, n INT)"}
+var roomHours = []string{"CREATE TABLE room (id INT PRIMARY KEY, floor INT, beds INT)", "INSERT INTO room VALUES (1, 1, 3), (2, 1, 3), (3, 1, 2), (4, 2, 1)", "CREATE TABLE booking (id INT PRIMARY KEY, room INT, day INT, hours INT, guest VARCHAR(20))", "CREATE TABLE mark (id INT PRIMARY KEY, n INT)"}
 
 var roomFill = []string{"DELETE FROM booking", "INSERT INTO booking VALUES (1, 1, 1, 4, 'ann'), (2, 1, 1, 5, 'bob'), (3, 2, 1, 1, 'ann'), (4, 2, 1, 1, 'bob'), (5, 2, 1, 1, 'eve'), (6, 3, 1, NULL, 'eve')"}
 
@@ -58,11 +58,35 @@ var groupForms = []groupForm{
 	{"a count that HAVING hides, far below", "SELECT count(*) FROM booking WHERE room = 1 HAVING count(*) > 4", another1, another2, false},
 }
 
+// countForms compare with what a subquery counts.
+var countForms = []groupForm{
+	{"rooms with three bookings", "SELECT * FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) >= 3", another1, another2, true},
+	{"rooms with three bookings, as an ORM asks", `SELECT * FROM room WHERE room.floor = 1 AND room.id < 2 AND (SELECT count(*) FROM booking WHERE room.id = booking.room AND day = 1) >= 3 ORDER BY id LIMIT 15`, another1, another2, true},
+	{"rooms with three bookings, of another day", "SELECT * FROM room r WHERE r.id < 2 AND (SELECT count(*) FROM booking b WHERE b.room = r.id AND b.day = 1) >= 3", "INSERT INTO booking VALUES (10, 1, 2, 2, 'x')", another2, false},
+	{"rooms with three bookings, of another room", "SELECT * FROM room r WHERE r.id < 2 AND (SELECT count(*) FROM booking b WHERE b.room = r.id) >= 3", "INSERT INTO booking VALUES (10, 2, 1, 2, 'x')", another2, false},
+	{"rooms with four bookings", "SELECT * FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) >= 4", another1, another2, false},
+	{"two more bookings", "SELECT * FROM room r WHERE r.id = 1 AND (SELECT count(*) FROM booking b WHERE b.room = r.id) >= 4", "INSERT INTO booking VALUES (10, 1, 1, 2, 'x'), (20, 1, 1, 2, 'x')", "INSERT INTO booking VALUES (11, 1, 1, 2, 'y'), (21, 1, 1, 2, 'y')", true},
+	{"rooms with a free bed", "SELECT id FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) < r.beds", another1, another2, true},
+	{"rooms with a free bed, of which there is another one", "SELECT id FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) + 0 < r.beds", another1, another2, false},
+	{"rooms with a free bed, of a room with two", "SELECT id FROM room r WHERE r.beds > (SELECT count(*) FROM booking b WHERE b.room = r.id AND b.hours > 4)", "INSERT INTO booking VALUES (10, 1, 1, 6, 'x')", "INSERT INTO booking VALUES (11, 1, 1, 6, 'y')", false},
+	{"rooms without bookings", "SELECT id FROM room r WHERE 0 = (SELECT count(*) FROM booking b WHERE b.room = r.id)", "INSERT INTO booking VALUES (10, 4, 1, 6, 'x')", "INSERT INTO booking VALUES (11, 4, 1, 6, 'y')", true},
+	{"rooms with less than eleven hours", "SELECT id FROM room r WHERE r.floor = 1 AND (SELECT coalesce(sum(b.hours), 0) FROM booking b WHERE b.room = r.id) < 11", another1, another2, true},
+	{"rooms with less than twelve hours", "SELECT id FROM room r WHERE r.floor = 1 AND (SELECT coalesce(sum(b.hours), 0) FROM booking b WHERE b.room = r.id) < 12", another1, another2, false},
+	{"how many rooms have three", "SELECT count(*) FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) > 2", another1, another2, true},
+	{"how many rooms have four", "SELECT count(*) FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) > 3", another1, another2, false},
+	{"a LIMIT that hides rooms", "SELECT id FROM room r WHERE (SELECT count(*) FROM booking b WHERE b.room = r.id) < r.beds ORDER BY id LIMIT 1", "INSERT INTO booking VALUES (10, 3, 1, 6, 'x')", "INSERT INTO booking VALUES (11, 3, 1, 6, 'y')", false},
+}
+
+// TestCompared: which changes take what a subquery counts over the border that a condition sets, and near misses.
+func TestCompared(t *testing.T) {
+	newStand(t, 2, roomHours...).groupForms(countForms, "", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+}
+
 // TestHiddenGroups: which changes take a group over the border that HAVING sets, and near misses.
 func TestHiddenGroups(t *testing.T) {
 	s := newStand(t, 2, roomHours...)
-	s.groupForms("", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-	text := openStand(t, testserver.Postgres(t).Database(t), false, 2, strings.ReplaceAll(roomHours[0], "room INT", "room TEXT"), roomHours[1])
+	s.groupForms(groupForms, "", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+	text := openStand(t, testserver.Postgres(t).Database(t), false, 2, strings.ReplaceAll(roomHours[2], "room INT", "room TEXT"), roomHours[3])
 	for _, f := range groupForms[:2] {
 		text.fillRooms()
 		quoted := func(q string) string {
@@ -87,9 +111,9 @@ func (s *stand) playGroups(level, query, first, second string) (found []string, 
 	return found, r.Coverage.String()
 }
 
-func (s *stand) groupForms(not string, levels ...string) {
+func (s *stand) groupForms(list []groupForm, not string, levels ...string) {
 	for _, level := range levels {
-		for _, f := range groupForms {
+		for _, f := range list {
 			s.fillRooms()
 			found, coverage := s.playGroups(level, f.query, f.first, f.second)
 			want := ""
@@ -107,12 +131,15 @@ func (s *stand) groupForms(not string, levels ...string) {
 func composeGroups(rng *rand.Rand, txn int) (p program) {
 	for range 1 + rng.IntN(3) {
 		n, v, id := rng.IntN(4), rng.IntN(3), 1+rng.IntN(3)
-		having := pick(rng, "count(*)", "count(v)", "sum(id)", "max(id)", "min(id)", "sum(v)", "coalesce(sum(v), 0)") + pick(rng, " > ", " >= ", " < ", " = ", " <> ") + fmt.Sprint(n)
+		aggregate := pick(rng, "count(*)", "count(v)", "sum(id)", "max(id)", "min(id)", "sum(v)", "coalesce(sum(v), 0)")
+		than := pick(rng, " > ", " >= ", " < ", " = ", " <> ") + fmt.Sprint(n)
+		having := aggregate + than
 		p = append(p, struct {
 			query string
 			args  []any
 		}{query: pick(rng, "SELECT v, count(*) FROM r GROUP BY v HAVING "+having+" ORDER BY v", fmt.Sprintf("SELECT v FROM r WHERE id > %d GROUP BY v HAVING %s ORDER BY v", id, having),
 			fmt.Sprintf("SELECT v FROM r WHERE v = %d GROUP BY v HAVING %s ORDER BY v", v, having), "SELECT count(*) FROM r HAVING "+having,
+			"SELECT q.id FROM q WHERE (SELECT "+aggregate+" FROM r WHERE r.v = q.id)"+than,
 			fmt.Sprintf("INSERT INTO r VALUES (%d, %d, 'x')", 10*txn+len(p), v), fmt.Sprintf("INSERT INTO r VALUES (%d, %d, 'x'), (%d, %d, 'x')", 10*txn+len(p), v, 100*txn+len(p), n),
 			fmt.Sprintf("UPDATE r SET v = %d WHERE id = %d", v, id), fmt.Sprintf("UPDATE r SET v = %d WHERE v = %d", n, v), fmt.Sprintf("DELETE FROM r WHERE id = %d", id), fmt.Sprintf("UPDATE r SET tag = 't%d' WHERE id = %d", txn, id))})
 	}

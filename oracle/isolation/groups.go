@@ -120,25 +120,36 @@ func (p *predicate) effectsOf(all []*change, visible bool) effects {
 	return out
 }
 
-// groupWords is the group of an edge's row, in words; empty if that is not known, or there is only one.
+// groupWords is the group of an edge's row, in words; empty if that is not known, or there is only one. Of a row that changed its group, it is the one that this put over
+// the border, or else the new one.
 func (p *predicate) groupWords(e *edge) string {
+	if v := e.to; v != nil && v.prev != nil {
+		is, was := v.image.values, v.prev.image.values
+		from, ok := p.groups.Key(was)
+		to, ok2 := p.groups.Key(is)
+		if ok && (!ok2 || p.groups.Changes(to, nil, []condition.Image{is}) != condition.True && p.groups.Changes(from, []condition.Image{was}, nil) == condition.True) {
+			return p.keyWords(from)
+		}
+	}
 	for _, v := range []*version{e.to, e.from} {
 		if v == nil {
 			continue
 		}
-		key, ok := p.groups.Key(v.image.values)
-		if !ok {
-			continue
+		if key, ok := p.groups.Key(v.image.values); ok {
+			return p.keyWords(key)
 		}
-		var words []string
-		for i, c := range p.groups.By {
-			kind := condition.Text
-			if _, is := condition.Integer(key[i]); is {
-				kind = condition.Number
-			}
-			words = append(words, condition.Compare("=", kind, c, key[i]).Words())
-		}
-		return strings.Join(words, " and ")
 	}
 	return ""
+}
+
+func (p *predicate) keyWords(key []condition.Value) string {
+	var words []string
+	for i, c := range p.groups.By {
+		kind := condition.Text
+		if _, is := condition.Integer(key[i]); is {
+			kind = condition.Number
+		}
+		words = append(words, condition.Compare("=", kind, c, key[i]).Words())
+	}
+	return strings.Join(words, " and ")
 }

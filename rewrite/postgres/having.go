@@ -31,6 +31,7 @@ type shownGroups struct {
 // hiddenGroups is what HAVING asks of groups.
 type hiddenGroups struct {
 	table  *pg.RangeVar
+	ref    string            // by which HAVING may name columns of rel
 	rel    *rewrite.Relation // with the columns that make the groups, and the aggregates
 	having *pg.Node          // where columns of rel stand in the place of aggregates
 	groups condition.Groups
@@ -94,7 +95,7 @@ func groupShown(x *planner, s *pg.SelectStmt, rv *pg.RangeVar, rel *rewrite.Rela
 
 // groupsHidden gives what HAVING asks of groups; nil if it is not of numbers that can be told.
 func groupsHidden(x *planner, s *pg.SelectStmt, rv *pg.RangeVar, rel *rewrite.Relation) *hiddenGroups {
-	h := &hiddenGroups{table: rv, rel: &rewrite.Relation{RelationName: rel.RelationName}, having: proto.Clone(s.HavingClause).(*pg.Node)}
+	h := &hiddenGroups{table: rv, ref: refName(rv), rel: &rewrite.Relation{RelationName: rel.RelationName}, having: proto.Clone(s.HavingClause).(*pg.Node)}
 	h.groups = condition.Groups{Of: []string{condition.CountAll}, Fixed: len(s.GroupClause) == 0}
 	for _, n := range s.GroupClause {
 		ref := n.GetColumnRef()
@@ -128,6 +129,9 @@ func (h *hiddenGroups) collect(x *planner, rel *rewrite.Relation) bool {
 		name, typ := aggregateOf(x, f, h.table, rel)
 		if ok = ok && typ != ""; !ok {
 			return false
+		}
+		if len(h.groups.Of) == 0 {
+			h.groups.Of = []string{condition.CountAll}
 		}
 		if fn, column := condition.Aggregate(name); column != "*" {
 			h.groups.Want(fn, column)
@@ -249,13 +253,16 @@ func (g *shownGroups) asks(x *planner, ask *rewrite.Ask) {
 	case x.plan.Keys > 0:
 		ask.Where, ask.Having = condition.OfGroups(kindOf(g.column), g.column.Name), false
 	case !ask.Single:
-		ask.Where, ask.Having = condition.NoGroups(), false
+		ask.Where, ask.Having = condition.NoGroups(condition.HiddenGroups), false
 	}
-	h := g.hides
-	if h == nil || !h.told {
-		return
+	if g.hides != nil && g.hides.told {
+		g.hides.asks(x, ask)
 	}
-	a := &asker{planner: x, rel: h.rel, ref: refName(h.table), ask: *ask, typed: map[int32]string{}}
+}
+
+// asks notes in a predicate read what decides which groups the answer shows.
+func (h *hiddenGroups) asks(x *planner, ask *rewrite.Ask) {
+	a := &asker{planner: x, rel: h.rel, ref: h.ref, ask: *ask, typed: map[int32]string{}}
 	having := a.condition(h.having)
 	*ask = a.ask
 	groups := h.groups

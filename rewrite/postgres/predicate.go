@@ -79,7 +79,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		if tables -= asksBeside(x, s); tables == 0 {
 			return
 		}
-		tables -= asksScalar(x, s)
+		tables -= asksScalar(x, s) + asksCounted(x, s)
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {

@@ -35,6 +35,9 @@ func (x *planner) wrap(list []scan) bool {
 	if x.join != nil && (blank || !x.join.blank) {
 		columns = append(columns, x.join.columns(x)...)
 	}
+	if x.join == nil && x.besides(s) {
+		columns = append(columns, x.counts.column(x, true)...)
+	}
 	if groups {
 		columns = append(columns, x.having.list(x, list[0]))
 	}

@@ -15,7 +15,8 @@ import (
 // where HAVING is a condition on the columns and the aggregates, and each list of values is a group: those of the columns, then those of the aggregates.
 type Groups struct {
 	By []string // the columns that make the groups
-	// Of are the aggregates: count(*) first, then count(column), sum(column), min(column) and max(column). With any of a column there is its count.
+	// Of are the aggregates: count(*) first, then count(column), sum(column), min(column) and max(column). With any of a column there is its count. A name alone is a value
+	// with which they are compared.
 	Of     []string
 	Having Condition
 	Fixed  bool // there are no other groups than the known ones, and these are there without rows, too
@@ -64,7 +65,7 @@ func (g *Groups) Columns(yield func(string)) {
 		yield(c)
 	}
 	for _, name := range g.Of {
-		if _, c := Aggregate(name); c != "*" {
+		if _, c := Aggregate(name); c != "*" && c != "" {
 			yield(c)
 		}
 	}
@@ -160,6 +161,10 @@ func (g *Groups) changed(was Image, leave, come []Image) Image {
 	now := Image{}
 	for _, name := range g.Of {
 		fn, column := Aggregate(name)
+		if column == "" {
+			now[name] = was[name]
+			continue
+		}
 		left, ok := valuesOf(leave, column)
 		came, ok2 := valuesOf(come, column)
 		if v, known := was[name]; ok && ok2 && known {

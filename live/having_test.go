@@ -98,6 +98,19 @@ func TestHiddenGroups(t *testing.T) {
 	}
 }
 
+// TestHiddenGroupsFamily plays them on MariaDB, or another product of the family.
+func TestHiddenGroupsFamily(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, roomHours...)
+	not := "a count that HAVING hides"
+	switch {
+	case testserver.IsTiDB(), testserver.IsMySQL():
+		for _, f := range groupForms {
+			not += "; " + f.name
+		}
+	}
+	s.groupForms(groupForms, not, "READ COMMITTED", "REPEATABLE READ")
+}
+
 func (s *stand) fillRooms() {
 	for _, q := range roomFill {
 		if _, err := ask(s.direct, q); err != nil {
@@ -120,7 +133,7 @@ func (s *stand) groupForms(list []groupForm, not string, levels ...string) {
 			if f.all && level != "SERIALIZABLE" && !unjudged(f.name, not) {
 				want = "G2 write skew"
 			}
-			if got := strings.Join(found, ", "); got != want {
+			if got := strings.Join(found, ", "); got != want && !(s.family && want != "" && got == "G2-item write skew") { // the log names the rows of hidden groups, too
 				s.t.Errorf("%s at %s: found %q, want %q; %s", f.name, level, got, want, coverage)
 			}
 		}

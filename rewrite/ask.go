@@ -55,7 +55,8 @@ type Ask struct {
 	Lacked bool
 	// Bars says that rows for which the condition holds, but for the lists in it, keep others out of the answer, which does not name them.
 	Bars bool
-	// Groups says what decides whether the answer shows a group of rows, and List that this list of the answer has what is known of each. Without the list, Where has a part that
+	// Groups says what decides whether the answer shows a group of rows, and List that this list of the answer has what is known of each, or ListOfLog that the session's log has
+	// the values of the rows. Without these, Where has a part that
 	// is certain of the groups of the answer alone (condition.OfGroups). nil: nothing hides groups, or that is not evaluated.
 	Groups *condition.Groups
 	List   int
@@ -68,6 +69,9 @@ type Ask struct {
 	// Types are the types of the columns with which parameters are compared.
 	Types map[int]string
 }
+
+// ListOfLog is Ask.List where the log tells the rows of groups.
+const ListOfLog = -1
 
 // AsksExistence reports whether the statement only tells whether there are rows, see Ask.Exists.
 func (p *Plan) AsksExistence() bool { return len(p.Asks) > 0 && p.Asks[0].Exists }

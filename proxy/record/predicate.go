@@ -46,7 +46,9 @@ func (v *view) answered(p *rewrite.Plan, found int, to uint64, moments []conditi
 	}
 	if found > 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool {
 		b := settled(&a)
-		b.Where = b.Where.At(moments)
+		if b.Where = b.Where.At(moments); b.Groups.OfAggregates() { // which the server cannot know to be false
+			b.Where, _ = b.Where.Groups()
+		}
 		return b.Looks()
 	}) {
 		v.read = to
@@ -158,11 +160,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 			read.Whole = read.Whole && sure && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
-			if later {
-				r.pinned = append(r.pinned, read)
-			} else {
-				ev.Reads = append(ev.Reads, read)
-			}
+			r.asks(a, ev, read, later)
 		}
 		if ok && (a.Lacked || a.Bars) {
 			read.Where, read.Some, read.Whole = r.some(open).String(), true, false
@@ -177,7 +175,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 
 // groups gives what is known of the groups of an answer that may hide some (rewrite.Ask.Groups); nil if that does not decide.
 func (r *Running) groups(a *rewrite.Ask) *condition.Groups {
-	if a.Groups == nil || a.List >= len(r.lists) {
+	if a.Groups == nil || a.List < 0 || a.List >= len(r.lists) {
 		return nil
 	}
 	known, ok := settled(a).Groups.With(r.lists[a.List])
@@ -205,6 +203,18 @@ func (r *Running) shows(a *rewrite.Ask, groups *condition.Groups, hides bool, re
 			first = &first.Args[0]
 		}
 		read.Last = first.Column
+	}
+}
+
+// asks keeps a predicate read of an event. later says that it matters if the log tells no row of it.
+func (r *Running) asks(a *rewrite.Ask, ev *history.Event, read history.PredicateRead, later bool) {
+	if later {
+		r.pinned = append(r.pinned, read)
+		return
+	}
+	ev.Reads = append(ev.Reads, read)
+	if a.Groups != nil && a.List == rewrite.ListOfLog && len(a.Groups.Having.Reasons()) == 0 {
+		r.logged = &loggedGroups{len(ev.Reads) - 1, a.Groups}
 	}
 }
 

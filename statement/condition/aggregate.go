@@ -84,6 +84,60 @@ func (g *Groups) With(list []Value) (known *Groups, ok bool) {
 	return &out, list != nil
 }
 
+// maxGroups is how many groups are computed at most.
+const maxGroups = 200
+
+// Computed gives the groups with the aggregates of rows, which are all that there are; ok is false if they are too many, or a value is not known.
+func (g *Groups) Computed(rows []Image) (known *Groups, ok bool) {
+	out := *g
+	by := map[string][]Image{}
+	var keys [][]Value
+	for _, row := range rows {
+		key, ok := g.Key(row)
+		if !ok {
+			return nil, false
+		}
+		text := KeyText(key)
+		if by[text] == nil {
+			keys = append(keys, key)
+		}
+		by[text] = append(by[text], row)
+	}
+	for _, key := range keys {
+		image := g.changed(g.none(), nil, by[KeyText(key)])
+		for _, name := range g.Of {
+			v, known := image[name]
+			if !known {
+				return nil, false
+			}
+			key = append(key, v)
+		}
+		out.Known = append(out.Known, key)
+	}
+	return &out, len(keys) <= maxGroups
+}
+
+// none are the aggregates of no rows.
+func (g *Groups) none() Image {
+	zero, image := "0", Image{}
+	for _, name := range g.Of {
+		if image[name] = nil; strings.HasPrefix(name, "count(") {
+			image[name] = &zero
+		}
+	}
+	return image
+}
+
+// OfAggregates reports whether the condition is on aggregates alone, so that it needs the rows.
+func (g *Groups) OfAggregates() bool {
+	if g == nil {
+		return false
+	}
+	of := true
+	g.Having.Columns(func(c string) { of = of && !slices.Contains(g.By, c) })
+	return of && len(g.Having.Reasons()) == 0
+}
+
 // Key gives the group of a row; ok is false if a column is not known.
 func (g *Groups) Key(row Image) (key []Value, ok bool) {
 	for _, c := range g.By {
@@ -108,25 +162,14 @@ func KeyText(key []Value) string {
 // Changes reports whether it changes the answer if rows leave the group and others come.
 func (g *Groups) Changes(key []Value, leave, come []Image) Truth {
 	i := slices.IndexFunc(g.Known, func(known []Value) bool { return KeyText(known[:len(g.By)]) == KeyText(key) })
-	var was []Value
-	switch {
-	case i >= 0:
-		was = g.Known[i][len(g.By):]
-	case g.Fixed:
+	if i < 0 && g.Fixed {
 		return False
-	default:
-		zero := "0"
-		for _, name := range g.Of {
-			if fn, _ := Aggregate(name); fn == "count" {
-				was = append(was, &zero)
-			} else {
-				was = append(was, nil)
-			}
-		}
 	}
-	image := Image{}
+	image := g.none()
 	for k, name := range g.Of {
-		image[name] = was[k]
+		if i >= 0 {
+			image[name] = g.Known[i][len(g.By)+k]
+		}
 	}
 	before, after := g.holds(key, image), g.holds(key, g.changed(image, leave, come))
 	switch {

@@ -192,6 +192,7 @@ func (r *Running) shows(a *rewrite.Ask, groups *condition.Groups, hides bool, re
 	case groups != nil:
 		a.Where, _ = a.Where.Groups()
 		read.Groups = groups.Text()
+		read.Counted = read.Counted && len(groups.By) == 0 && r.decoded > 0
 		read.Whole = read.Whole && !(groups.Fixed && len(groups.By) > 0) // of other groups it reads nothing
 	case a.Extreme != nil && len(r.totals) == 1:
 		if decides, ok := a.Extreme.Decides(a.Where, r.totals[0]); ok {

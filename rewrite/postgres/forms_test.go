@@ -297,6 +297,7 @@ var forms = []form{
 	{`WITH c AS (SELECT id FROM account) SELECT id FROM c UNION SELECT id FROM orders WHERE id = 10`, "rows", "read account 1, read account 2, read account 3, read account 4, read orders 10"},
 	{`WITH c AS (SELECT id FROM account) SELECT DISTINCT id FROM c WHERE id = 1`, "opaque", ""},
 	{`SELECT account_id FROM orders GROUP BY account_id HAVING count(*) > 5`, "rows", ""},
+	{`SELECT count(*) AS n FROM (SELECT account_id AS a, count(id) FROM orders GROUP BY account_id HAVING count(id) > 1) q`, "rows", "-"},
 	{`SELECT account_id FROM orders WHERE id > 3 GROUP BY 1 HAVING sum(id) > 500 AND min(id) < 2 OR max(id) > 900 ORDER BY 1 DESC`, "rows", ""},
 	{`SELECT id FROM account a WHERE (SELECT count(*) FROM orders o WHERE o.account_id = a.id) >= 50`, "approximate", "-"},
 	{`SELECT id, owner FROM account a WHERE id > 0 AND 500 < (SELECT coalesce(sum(o.id), 0) FROM orders o WHERE a.id = o.account_id AND o.id > 2) ORDER BY id DESC LIMIT 7`, "approximate", "-"},

@@ -26,6 +26,7 @@ type shownGroups struct {
 	column *rewrite.Attribute // by which it groups, if the answer shows aggregates of the groups; nil: it does not show which groups these are
 	shown  string             // the column of the answer that shows it
 	hides  *hiddenGroups
+	within bool // the query stands in FROM, and the answer has one row in any case: a count of groups
 }
 
 // hiddenGroups is what HAVING asks of groups.
@@ -38,8 +39,15 @@ type hiddenGroups struct {
 	told   bool // a hidden column tells them
 }
 
-// groupsShown gives the groups of a query with HAVING; nil if its answer does not tell them.
+// groupsShown gives the groups of a query with HAVING, or of one that such a query counts; nil if its answer does not tell them.
 func groupsShown(x *planner, s *pg.SelectStmt) *shownGroups {
+	if in := counted(s); in != nil && soleGroup(x, s) && s.Op == pg.SetOperation_SETOP_NONE {
+		if g := groupsShown(x, in); g != nil && g.hides != nil && !g.within {
+			g.hides.groups.Shows = false // one row more of a group that it counts may change nothing
+			return &shownGroups{hides: g.hides, within: true}
+		}
+		return nil
+	}
 	if s.HavingClause == nil || len(s.FromClause) != 1 || s.LimitCount != nil || s.LimitOffset != nil || len(s.DistinctClause) > 0 || s.WithClause != nil || refersSubquery(s) || !x.native || x.plan.Cursor != nil {
 		return nil
 	}

@@ -16,7 +16,8 @@ func (x *planner) wrap(list []scan) bool {
 	name := pgsyntax.Quote(x.hiddenPrefix() + "q")
 	add, from, behind := "SELECT "+name+".*", " FROM (", ") "+name
 	s := x.node.GetSelectStmt()
-	groups := x.having.lists(list) && len(x.inside) == 0
+	told := x.having.lists(list) && len(x.inside) == 0
+	groups := told && !x.having.within
 	blank := groups || x.besides(s)
 	if blank {
 		from, behind = " FROM (SELECT) "+pgsyntax.Quote(x.hiddenPrefix()+"l")+" LEFT JOIN (", behind+" ON true"
@@ -38,7 +39,7 @@ func (x *planner) wrap(list []scan) bool {
 	if x.join == nil && x.besides(s) {
 		columns = append(columns, x.counts.column(x, true)...)
 	}
-	if groups {
+	if told {
 		columns = append(columns, x.having.list(x, list[0]))
 	}
 	for _, column := range append(columns, tellClocks(x)...) {

@@ -3,6 +3,7 @@ package live_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,33 @@ func TestHiddenGroupsFamily(t *testing.T) {
 		}
 	}
 	s.groupForms(groupForms, not, "READ COMMITTED", "REPEATABLE READ")
+}
+
+// TestHiddenGroupsPrepared: the border may be a parameter.
+func TestHiddenGroupsPrepared(t *testing.T) {
+	setup := append(slices.Clone(roomHours), roomFill[1])
+	for border, want := range map[int]string{3: "G2 write skew", 4: ""} {
+		stands := []*stand{newStand(t, 2, setup...)}
+		if !testserver.IsTiDB() {
+			stands = append(stands, openStand(t, testserver.Family(t).Database(t), true, 2, setup...))
+		}
+		for _, s := range stands {
+			s.asked = func(int) (string, []any) {
+				return s.numbered("SELECT room, count(*) FROM booking WHERE room < $1 GROUP BY room HAVING count(*) >= $2"), []any{2, border}
+			}
+			if found, coverage := s.playGroups("READ COMMITTED", "?", another1, another2); strings.Join(found, ", ") != want {
+				t.Errorf("border %d, family %t: found %q, want %q; %s", border, s.family, found, want, coverage)
+			}
+		}
+		s := stands[0]
+		s.fillRooms()
+		s.asked = func(int) (string, []any) {
+			return "SELECT id FROM room WHERE floor = $1 AND (SELECT count(*) FROM booking WHERE booking.room = room.id AND day = $2) >= $3", []any{1, 1, border}
+		}
+		if found, coverage := s.playGroups("READ COMMITTED", "?", another1, another2); strings.Join(found, ", ") != want {
+			t.Errorf("counts beyond %d: found %q, want %q; %s", border, found, want, coverage)
+		}
+	}
 }
 
 func (s *stand) fillRooms() {

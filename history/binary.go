@@ -95,8 +95,9 @@ const (
 	readSnapshot // which follows
 	readSome
 	readCounted
-	readLast // which follows
-	noRead   // and above
+	readLast   // which follows
+	readGroups // which follow
+	noRead     // and above
 )
 
 // BinaryWriter writes the binary form. It is not safe for concurrent use.
@@ -237,25 +238,6 @@ func (w *BinaryWriter) event(e *Event, outcome, coverage int) {
 		w.mask |= hasRest
 		w.fields = appendBytes(w.fields, AppendEvent(nil, &rest))
 	}
-}
-
-func (w *BinaryWriter) read(b []byte, r *PredicateRead) []byte {
-	mask := uint64(0)
-	for i, set := range []bool{r.Whole, r.Current, r.Met, r.Within, r.Snapshot != "", r.Some, r.Counted, r.Last != ""} { // the order of readWhole and so on
-		if set {
-			mask |= 1 << i
-		}
-	}
-	b = w.words.append(binary.AppendUvarint(b, mask), r.Table)
-	b = appendBytes(b, r.Where)
-	b = binary.AppendUvarint(binary.AppendUvarint(b, r.From), r.To)
-	if r.Snapshot != "" {
-		b = appendBytes(b, r.Snapshot)
-	}
-	if r.Last != "" {
-		b = w.words.append(b, r.Last)
-	}
-	return b
 }
 
 func (w *BinaryWriter) access(b []byte, a *Access) []byte {
@@ -545,20 +527,6 @@ func (r *binaryReader) rest(e *Event) {
 	p := parser{s: r.raw(), words: r.words, text: r.text}
 	r.bad = r.bad || p.event(&rest) != nil
 	e.Error, e.Operands, e.Derived = rest.Error, rest.Operands, rest.Derived
-}
-
-func (r *binaryReader) read() (p PredicateRead) {
-	mask := r.uint()
-	p.Table, p.Where, p.From, p.To = r.word(), r.str(), r.uint(), r.uint()
-	p.Whole, p.Current, p.Met, p.Within, p.Some, p.Counted = mask&readWhole != 0, mask&readCurrent != 0, mask&readMet != 0, mask&readWithin != 0, mask&readSome != 0, mask&readCounted != 0
-	if mask&readSnapshot != 0 {
-		p.Snapshot = r.str()
-	}
-	if mask&readLast != 0 {
-		p.Last = r.word()
-	}
-	r.bad = r.bad || mask >= noRead
-	return p
 }
 
 // number32 is a number that fits an int everywhere.

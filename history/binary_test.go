@@ -41,7 +41,7 @@ func compact() []Event {
 			{Op: OpUpdate, Row: Row{"public.u", "1"}, Version: "c", Name: "id=\x80", Image: "id 1 v 2", Was: "id 1 v 1", Values: "v 1"}}},
 		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 2, SQL: "SELECT 1", Verb: "select", Coverage: CoverageOpaque, Params: "1, 'a'", Request: "00-1"},
 		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 2, SQL: "SELECT 2", Verb: "select", Coverage: CoverageApproximate, Why: "a view", Unread: "LIKE", Tags: []string{"route=/buy", ""},
-			Reads: []PredicateRead{{Table: "public.t", Where: "(>= number id 7)", From: 4, To: 6, Whole: true}, {Table: "public.u", From: 1, To: 2, Current: true}, {Table: "public.u", Met: true}, {Table: "public.u", Within: true, Snapshot: "10:12:10"}}},
+			Reads: []PredicateRead{{Table: "public.t", Where: "(>= number id 7)", From: 4, To: 6, Whole: true}, {Table: "public.u", From: 1, To: 2, Current: true}, {Table: "public.u", Met: true, Groups: "(groups)"}, {Table: "public.u", Within: true, Snapshot: "10:12:10"}}},
 		{Kind: EventStmt, Session: 1, Txn: 7, From: 5, To: 6, N: 3, SQL: "ROLLBACK TO a", Verb: "rollback to", UndoesFrom: 2},
 		{Kind: EventEnd, Session: 1, Txn: 7, To: 7, Outcome: OutcomeCommitted, Sent: 6, Pending: true},
 		{Kind: EventClose, Session: 1, To: 8},

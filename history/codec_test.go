@@ -28,7 +28,7 @@ func full() []Event {
 			Accesses: []Access{
 				{Op: OpRead, Row: Row{Table: "public.t", Key: "1"}, Version: "(0,1)/9", Writer: "x9", AsOf: 77},
 				{Op: OpUpdate, Row: Row{Table: "public.t", Key: "\x00\x80"}, Version: "b", Prev: "a", PrevWriter: "x8", Order: 18446744073709551615, PrevOrder: 3, Approx: true, Image: `a "x y"`, Was: "a null"},
-			}, Reads: []PredicateRead{{Table: "public.t", Where: "(null a)", From: 3, To: 4, Whole: true, Snapshot: "10:12:10,11"}, {Table: "u"}}, Unread: "it joins tables"},
+			}, Reads: []PredicateRead{{Table: "public.t", Where: "(null a)", From: 3, To: 4, Whole: true, Snapshot: "10:12:10,11"}, {Table: "u", Groups: "(groups)"}}, Unread: "it joins tables"},
 		{Kind: EventEnd, Session: 1, Txn: 7, To: 5, Outcome: OutcomeUnknown, Sent: 4, Pending: true},
 		{Kind: EventClose, Session: 1, To: 6},
 	}

@@ -150,14 +150,17 @@ func (p *textParser) parse(text string) (*Event, error) {
 	return e, statementText(e, f)
 }
 
-// lastWord reads the column of PredicateRead.Last.
-func lastWord(e *Event, next func() (string, error)) error {
-	column, err := next()
-	if err == nil && len(e.Reads) == 0 {
-		err = errors.New("the last value belongs to a condition")
-	}
-	if err == nil {
-		e.Reads[len(e.Reads)-1].Last = column
+// ofRead reads PredicateRead.Last, or Groups.
+func ofRead(e *Event, groups bool, next func() (string, error)) error {
+	text, err := next()
+	switch {
+	case err != nil:
+	case len(e.Reads) == 0:
+		err = errors.New("the last value, and groups, belong to a condition")
+	case groups:
+		e.Reads[len(e.Reads)-1].Groups = text
+	default:
+		e.Reads[len(e.Reads)-1].Last = text
 	}
 	return err
 }
@@ -203,8 +206,8 @@ func statementText(e *Event, f []string) error {
 			}
 			e.Predicate, e.Reads = true, append(e.Reads, r)
 			e.Verb = cmp.Or(e.Verb, "select")
-		case "last":
-			err = lastWord(e, next)
+		case "last", "groups":
+			err = ofRead(e, w == "groups", next)
 		case "unread":
 			e.Predicate = true
 			e.Unread, err = next()

@@ -30,6 +30,8 @@ func (s shapes) query(rng *rand.Rand) (string, []any) {
 		"SELECT "+pick(rng, "max(b.v)", "min(b.v)", "coalesce(max(b.v), 1)", "coalesce(max(b.v), 0) + 1", "min(b.id) - 1", "max(b.id)")+" FROM "+pick(rng, of("b"), "b"),
 		"SELECT a.id, a.v FROM "+of("a")+" AND (SELECT "+aggregate("b")+" FROM b WHERE b.a = a.id)"+than()+" ORDER BY a.id",
 		"SELECT a.id FROM a WHERE (SELECT "+aggregate("b")+" FROM "+of("b")+")"+than()+" ORDER BY a.id",
+		"SELECT count(*) FROM a WHERE "+own("a")+" AND (SELECT "+aggregate("b")+" FROM b WHERE b.a = a.id AND "+own("b")+")"+than(),
+		"SELECT a.id FROM a WHERE (SELECT coalesce(sum(b.v), 0) FROM b WHERE b.a = a.k)"+pick(rng, " < ", " >= ", " <> ")+"a.v ORDER BY a.id LIMIT 5",
 		"SELECT a.id FROM a LEFT JOIN b ON b.a = a.id WHERE b.id IS NULL ORDER BY a.id LIMIT 1",
 		"SELECT a.id, b.id FROM a JOIN b ON b.a = a.id WHERE "+own("a")+" AND "+own("b")+" ORDER BY a.id, b.id",
 		"SELECT a.id, b.id FROM a LEFT JOIN b ON b.a = a.id AND "+own("b")+" WHERE "+own("a")+" ORDER BY a.id, b.id",

@@ -19,7 +19,10 @@ func (writes) query(rng *rand.Rand) (string, []any) {
 	t := pick(rng, "a", "a", "b", "child")
 	n := func() string { return fmt.Sprint(rng.IntN(3)) }
 	where := pick(rng, "v = "+n(), "v <> "+n(), "v IS NULL", "v IN ("+n()+", "+n()+")", "id > 9", "id < 3", "NOT v = "+n())
-	return pick(rng, "SELECT id FROM "+t+" WHERE "+where+" ORDER BY id", "SELECT count(*) FROM "+t+" WHERE "+where), nil
+	number := pick(rng, "count(*)", "count(v)", "sum(id)", "max(id)", "min(id)", "sum(v)", "coalesce(sum(v), 0)")
+	having := " HAVING " + number + pick(rng, " > ", " >= ", " < ", " <= ", " = ", " <> ") + fmt.Sprint(rng.IntN(9))
+	return pick(rng, "SELECT id FROM "+t+" WHERE "+where+" ORDER BY id", "SELECT count(*) FROM "+t+" WHERE "+where,
+		"SELECT v, count(*) FROM "+t+" WHERE "+where+" GROUP BY v"+having+" ORDER BY v", "SELECT v FROM "+t+" GROUP BY v"+having+" ORDER BY v", "SELECT count(*) FROM "+t+" WHERE "+where+having, "SELECT count(*) FROM (SELECT v FROM "+t+" WHERE "+where+" GROUP BY v"+having+") q"), nil
 }
 
 func (w writes) change(rng *rand.Rand) string {

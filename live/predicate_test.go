@@ -38,6 +38,7 @@ type stand struct {
 	hostile  bool                                         // other tables are written by triggers, cascades and functions
 	before   []string                                     // what the first session executes before a play
 	asked    func(session int) (query string, args []any) // of a play's statement "?"
+	compose  func(rng *rand.Rand, txn int) program        // in place of the function of that name
 }
 
 func newStand(t *testing.T, sessions int, setup ...string) *stand {
@@ -1647,7 +1648,8 @@ func compose(rng *rand.Rand, txn, kinds int, family bool) (p program) {
 				"SELECT id, tag FROM r WHERE v IN (SELECT v FROM q WHERE id <> $1)", "SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.v = r.v) AND id <> $1", "SELECT count(*) FROM r WHERE v NOT IN (SELECT v FROM q WHERE id > $1)",
 				"SELECT id, tag FROM r WHERE v > (SELECT min(v) FROM q WHERE id <> $1) ORDER BY id LIMIT 5", "SELECT count(*) FROM r WHERE v <= (SELECT coalesce(max(v), 1) FROM q WHERE id > $1)", "SELECT id, v FROM r WHERE v >= (SELECT n FROM s WHERE id = 1) AND id <> $1 ORDER BY v, id LIMIT 1",
 				"SELECT id, v FROM r WHERE id <> $1 AND (SELECT count(*) FROM q) > id", "SELECT v, count(*) FROM r WHERE id <> $1 GROUP BY v HAVING count(*) < 2 ORDER BY v", "SELECT count(*) AS n, v FROM r WHERE id <> $1 GROUP BY v HAVING max(id) > 2 OR v = 1",
-				"SELECT id, v FROM r WHERE v <> $1 UNION SELECT id, v FROM q WHERE id <> 7 ORDER BY id, v", "SELECT v FROM r WHERE id > $1 UNION ALL SELECT v FROM q ORDER BY v", "SELECT EXISTS (SELECT * FROM r WHERE v <> $1) AS e"}[rng.IntN(47)]
+				"SELECT v FROM r WHERE id > $1 GROUP BY v HAVING count(*) >= 2 ORDER BY v", "SELECT v FROM r GROUP BY v HAVING sum(id) > $1 ORDER BY v", "SELECT id % 2 AS odd FROM r WHERE v <> $1 GROUP BY id % 2 HAVING count(*) > 1 ORDER BY 1", "SELECT sum(v) FROM r WHERE id > $1 HAVING count(v) > 2",
+				"SELECT id, v FROM r WHERE v <> $1 UNION SELECT id, v FROM q WHERE id <> 7 ORDER BY id, v", "SELECT v FROM r WHERE id > $1 UNION ALL SELECT v FROM q ORDER BY v", "SELECT EXISTS (SELECT * FROM r WHERE v <> $1) AS e"}[rng.IntN(51)]
 			if family && rng.IntN(3) > 0 { // a list of a join cannot repeat a parameter there
 				add(strings.ReplaceAll(query, "$1", fmt.Sprint(v)))
 			} else {
@@ -1745,15 +1747,17 @@ func (s *stand) numbered(query string) string {
 // shownViews are views of the tables of random histories.
 var shownViews = []string{"CREATE VIEW shown AS SELECT id, v, tag FROM r WHERE v IS NOT NULL", "CREATE VIEW both_shown AS SELECT x.id AS r_id, x.v, s.id AS s_id, s.n FROM shown x JOIN s ON s.id <> x.v"}
 
+// ofRandom are the tables of random histories.
+var ofRandom = append([]string{"CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)"}, append(slices.Clone(shownViews), parents...)...)
+
 // TestRandomHistories runs random transactions side by side and compares what is found with executing them in every serial order.
 func TestRandomHistories(t *testing.T) {
-	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1], parents[0], parents[1], parents[2])
-	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+	newStand(t, 3, ofRandom...).random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 
 // TestRandomHistoriesFamily does the same on MariaDB, or another product of the family. What is missed there is printed.
 func TestRandomHistoriesFamily(t *testing.T) {
-	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)", "CREATE TABLE s (id INT PRIMARY KEY, n INT)", "CREATE TABLE q (id INT PRIMARY KEY, v INT)", shownViews[0], shownViews[1], parents[0], parents[1], parents[2])
+	s := openStand(t, testserver.Family(t).Database(t), true, 3, ofRandom...)
 	if testserver.IsTiDB() {
 		s.random("READ COMMITTED", "REPEATABLE READ", optimistic)
 		return
@@ -1819,7 +1823,11 @@ func (s *stand) history(level string, seed uint64) string {
 	committed := make([]bool, len(s.sessions))
 	var schedule []int
 	for i := range s.sessions {
-		programs[i] = compose(rng, i+1, s.kinds(), s.family)
+		if programs[i] = nil; s.compose != nil {
+			programs[i] = s.compose(rng, i+1)
+		} else {
+			programs[i] = compose(rng, i+1, s.kinds(), s.family)
+		}
 		for range len(programs[i]) + 2 {
 			schedule = append(schedule, i)
 		}

@@ -55,6 +55,11 @@ type Ask struct {
 	Lacked bool
 	// Bars says that rows for which the condition holds, but for the lists in it, keep others out of the answer, which does not name them.
 	Bars bool
+	// Groups says what decides whether the answer shows a group of rows, and List that this list of the answer has what is known of each, or ListOfLog that the session's log has
+	// the values of the rows. Without these, Where has a part that
+	// is certain of the groups of the answer alone (condition.OfGroups). nil: nothing hides groups, or that is not evaluated.
+	Groups *condition.Groups
+	List   int
 	// Having says that HAVING decides whether the answer has its only row, which shows aggregates of all rows that were found. Without it the statement tells nothing.
 	Having bool
 	// Searched says that the server certainly looks for rows, see Looks.
@@ -64,6 +69,9 @@ type Ask struct {
 	// Types are the types of the columns with which parameters are compared.
 	Types map[int]string
 }
+
+// ListOfLog is Ask.List where the log tells the rows of groups.
+const ListOfLog = -1
 
 // AsksExistence reports whether the statement only tells whether there are rows, see Ask.Exists.
 func (p *Plan) AsksExistence() bool { return len(p.Asks) > 0 && p.Asks[0].Exists }
@@ -106,6 +114,7 @@ func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
 	a.Where = a.Where.Bind(values)
 	count := func(v condition.Value) condition.Value { return boundCount(v, values) }
 	a.Limit, a.Skip, a.Extreme = count(a.Limit), count(a.Skip), a.Extreme.mapped(count)
+	a.Groups = a.Groups.Where(func(c condition.Condition) condition.Condition { return c.Bind(values) })
 	a.Types = nil
 	return a
 }
@@ -177,6 +186,7 @@ func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
 	shifted := func(v condition.Value) condition.Value { return shiftedValue(v, literal) }
 	a.Where = a.Where.Mapped(shifted)
 	a.Limit, a.Skip, a.Extreme = shifted(a.Limit), shifted(a.Skip), a.Extreme.mapped(shifted)
+	a.Groups = a.Groups.Where(func(c condition.Condition) condition.Condition { return c.Mapped(shifted) })
 	return a
 }
 

@@ -90,6 +90,7 @@ func (w *Wanted) Ask(a *Ask) {
 	add := func(c string) { columns = append(columns, c) }
 	a.Where.Columns(add)
 	a.Beyond.Columns(add)
+	a.Groups.Columns(add)
 	w.add(a.Table, columns)
 }
 

@@ -65,6 +65,14 @@ func (ch *change) outside(i *condition.Interval) bool {
 	return ch.whole && (ch.most < i.From || ch.least > i.To)
 }
 
+// unknown counts a change of which it is not known what it means.
+func (ch *change) unknown(c *Checker) {
+	if !ch.blind {
+		ch.blind = true
+		c.coverage.Blind++
+	}
+}
+
 // fewChanges is up to how many rows a transaction changed that no map finds them.
 const fewChanges = 8
 

@@ -64,6 +64,8 @@ type predicate struct {
 	met      bool              // the condition held for one row, which was in the way of an INSERT
 	some     bool              // the answer tells that there are some rows, and the statement does not name them
 	last     string            // see history.PredicateRead.Last
+	groups   *condition.Groups // which groups the answer showed, and why; nil: each row that comes or goes changes it
+	effects  effects           // of the transaction whose changes were compared last
 	counted  bool              // the client saw a number of them or a sum, and no row
 	dirty    bool              // it may have seen what was not committed
 	snapshot *history.Snapshot // nil: not known
@@ -101,12 +103,19 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if where.IsNever() { // no row beside those that were found changes the answer
 			continue
 		}
+		var groups *condition.Groups
+		if r.Groups != "" {
+			if groups, err = condition.ParseGroups(r.Groups); err != nil {
+				why = err.Error()
+				continue
+			}
+		}
 		interval, _ := where.Interval()
 		var snapshot *history.Snapshot
 		if s, ok := history.ParseSnapshot(r.Snapshot); ok {
 			snapshot = &s
 		}
-		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, counted: r.Counted, last: r.Last, dirty: !clean && !r.Current})
+		t.reads = append(t.reads, &predicate{snapshot: snapshot, t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, within: r.Within, met: r.Met, some: r.Some, counted: r.Counted, groups: groups, last: r.Last, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -121,6 +130,10 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 func (t *txn) predicates(c *Checker, changes []*change) {
 	for _, ch := range changes {
 		tb := ch.v.table
+		tb.changes = byEnd(tb.changes, ch, func(ch *change) uint64 { return ch.t.end })
+	}
+	for _, ch := range changes {
+		tb := ch.v.table
 		for i := len(tb.reads) - 1; i >= 0 && tb.reads[i].t.end >= t.floor; i-- {
 			if len(tb.reads)-i > maxCompared {
 				c.coverage.Crowded++
@@ -130,7 +143,6 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 				p.compare(ch, c)
 			}
 		}
-		tb.changes = byEnd(tb.changes, ch, func(ch *change) uint64 { return ch.t.end })
 	}
 	for _, p := range t.reads {
 		if t.stmts[p.stmt].failed || p.compared {
@@ -239,10 +251,7 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
-		if !ch.blind {
-			ch.blind = true
-			c.coverage.Blind++
-		}
+		ch.unknown(c)
 		return 0
 	}
 	if p.some {
@@ -259,6 +268,16 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 	}
 	hidden = (hidden || p.outOfSnapshot(ch, was)) && sameClock(ch.t, p.t)
 	visible = visible || p.met && now == condition.True && !hidden && p.waitedFor(ch)
+	if p.groups != nil {
+		switch p.effect(ch, visible) {
+		case condition.False:
+			return 0
+		case condition.Unsure:
+			ch.unknown(c)
+			return 0
+		}
+		changed = true
+	}
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && now == condition.True && p.whole && certain && !p.met && !p.mayBeGone(ch.v):
@@ -465,6 +484,9 @@ func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
 
 // words is what the predicate asked for, and how many rows it found, nil: that is not known. groups is the group of an edge's row, where it asked for groups.
 func (p *predicate) words(e *edge) (where, groups string, found *int) {
+	if p.groups != nil {
+		return p.where.Words(), p.groupWords(e), nil
+	}
 	rows, of := p.where.Groups()
 	if of.Op == "" {
 		if !p.where.Partial() { // else they are those of the other part, too

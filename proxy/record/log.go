@@ -23,7 +23,7 @@ func (t *Tracker) PendingLog() bool {
 // Logged gives the fetched log: what each stamped statement of this session overwrote, by stamp. truncated says that
 // the log was full, so that some is missing. A log that tells nothing of a statement that changed rows has lost it.
 func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
-	add := func(ev *history.Event, changed bool, pinned []history.PredicateRead) {
+	add := func(ev *history.Event, changed bool, pinned []history.PredicateRead, groups *loggedGroups) {
 		list := entries[t.rec.Stamp(ev.Txn, ev.N)]
 		if ev.Accesses == nil {
 			ev.Accesses = list
@@ -43,6 +43,7 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 				ev.Reads, ev.Predicate = append(ev.Reads, p), true
 			}
 		}
+		groups.complete(ev, list)
 		for i := range ev.Reads {
 			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact && !ev.Reads[i].Met && !ev.Reads[i].Some
 		}
@@ -50,14 +51,14 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 	for _, l := range t.pending {
 		ev := *l.ev
 		ev.Accesses, ev.Reads = nil, slices.Clone(ev.Reads) // who has the first form may still read its list
-		add(&ev, l.changed, l.pinned)
+		add(&ev, l.changed, l.pinned, l.groups)
 		t.record(&ev)
 	}
 	t.pending = nil
 	if x := t.txn; x != nil && x.logged {
 		for _, h := range x.held {
 			if h.logs {
-				add(h.ev, h.changed, h.pinned)
+				add(h.ev, h.changed, h.pinned, h.groups)
 			}
 		}
 		t.flush(x, false)

@@ -46,7 +46,9 @@ func (v *view) answered(p *rewrite.Plan, found int, to uint64, moments []conditi
 	}
 	if found > 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool {
 		b := settled(&a)
-		b.Where = b.Where.At(moments)
+		if b.Where = b.Where.At(moments); b.Groups.OfAggregates() { // which the server cannot know to be false
+			b.Where, _ = b.Where.Groups()
+		}
 		return b.Looks()
 	}) {
 		v.read = to
@@ -112,7 +114,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			ev.Predicate, ev.Unread = true, "it is not known whether the answer has rows"
 			continue
 		}
-		if (a.Within || a.Beside || a.Having) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
+		groups := r.groups(a)
+		if (a.Within || a.Beside || a.Having && groups == nil) && r.decoded == 0 || a.Met && ev.Coverage == history.CoverageOpaque {
 			continue
 		}
 		if inserted := r.inserted(a); a.Met && inserted != condition.False {
@@ -138,7 +141,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 		sure := !slices.ContainsFunc(ev.Accesses, func(r history.Access) bool { return r.Approx && r.Row.Table == a.Table }) // it names the rows that it read
 		ok := false
 		skips, hides := a.Skips(), a.Hides(found, r.decoded, read.Whole || r.blank)
-		r.showsLast(a, hides, &read)
+		r.shows(a, groups, hides, &read)
 		switch read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); {
 		case !ok:
 			ev.Unread = "it is not known when the transaction took its view of the database"
@@ -157,11 +160,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 			}
 			read.Whole = read.Whole && sure && !hides && !skips && !read.Some
 			read.Where = a.Where.String()
-			if later {
-				r.pinned = append(r.pinned, read)
-			} else {
-				ev.Reads = append(ev.Reads, read)
-			}
+			r.asks(a, ev, read, later)
 		}
 		if ok && (a.Lacked || a.Bars) {
 			read.Where, read.Some, read.Whole = r.some(open).String(), true, false
@@ -174,9 +173,27 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, res Result) {
 	}
 }
 
-// showsLast notes the column whose greatest or least value the answer shows, as history.PredicateRead.Last. Of MAX and MIN it decides the answer, see rewrite.Extreme.
-func (r *Running) showsLast(a *rewrite.Ask, hides bool, read *history.PredicateRead) {
+// groups gives what is known of the groups of an answer that may hide some (rewrite.Ask.Groups); nil if that does not decide.
+func (r *Running) groups(a *rewrite.Ask) *condition.Groups {
+	if a.Groups == nil || a.List < 0 || a.List >= len(r.lists) {
+		return nil
+	}
+	known, ok := settled(a).Groups.With(r.lists[a.List])
+	if !ok || len(known.Having.Reasons()) > 0 {
+		return nil
+	}
+	return known
+}
+
+// shows notes the groups of which the answer shows some, and the column whose greatest or least value it shows, as history.PredicateRead.Last. Of MAX and MIN it decides the
+// answer, see rewrite.Extreme.
+func (r *Running) shows(a *rewrite.Ask, groups *condition.Groups, hides bool, read *history.PredicateRead) {
 	switch {
+	case groups != nil:
+		a.Where, _ = a.Where.Groups()
+		read.Groups = groups.Text()
+		read.Counted = read.Counted && len(groups.By) == 0 && r.decoded > 0
+		read.Whole = read.Whole && !(groups.Fixed && len(groups.By) > 0) // of other groups it reads nothing
 	case a.Extreme != nil && len(r.totals) == 1:
 		if decides, ok := a.Extreme.Decides(a.Where, r.totals[0]); ok {
 			a.Where, read.Whole, read.Last = decides, false, a.Extreme.Column // the accesses name other rows, too
@@ -187,6 +204,18 @@ func (r *Running) showsLast(a *rewrite.Ask, hides bool, read *history.PredicateR
 			first = &first.Args[0]
 		}
 		read.Last = first.Column
+	}
+}
+
+// asks keeps a predicate read of an event. later says that it matters if the log tells no row of it.
+func (r *Running) asks(a *rewrite.Ask, ev *history.Event, read history.PredicateRead, later bool) {
+	if later {
+		r.pinned = append(r.pinned, read)
+		return
+	}
+	ev.Reads = append(ev.Reads, read)
+	if a.Groups != nil && a.List == rewrite.ListOfLog && len(a.Groups.Having.Reasons()) == 0 {
+		r.logged = &loggedGroups{len(ev.Reads) - 1, a.Groups}
 	}
 }
 

@@ -37,6 +37,7 @@ type Running struct {
 	none     bool                // and its first value is 0 or false
 	// pinned are the predicate reads whose conditions fix a whole key. They matter if the log tells no such row.
 	pinned []history.PredicateRead
+	logged *loggedGroups
 }
 
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before

@@ -79,6 +79,7 @@ type held struct {
 	logs    bool
 	changed bool
 	pinned  []history.PredicateRead // see Running.pinned
+	groups  *loggedGroups
 }
 
 type savepoint struct {
@@ -93,6 +94,7 @@ type late struct {
 
 	changed bool                    // it changed rows that were there before
 	pinned  []history.PredicateRead // see Running.pinned
+	groups  *loggedGroups
 }
 
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
@@ -339,7 +341,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 	}
 	if logs && x.implicit {
-		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: overwrites(p, res), pinned: r.pinned})
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: overwrites(p, res), pinned: r.pinned, groups: r.logged})
 	}
 	if logs && !x.implicit {
 		x.logged = true
@@ -349,7 +351,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			t.spare.give(ev.Accesses)
 			ev.Accesses = nil
 		}
-		x.held = append(x.held, held{ev, logs, overwrites(p, res), r.pinned})
+		x.held = append(x.held, held{ev, logs, overwrites(p, res), r.pinned, r.logged})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}

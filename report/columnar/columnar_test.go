@@ -34,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 	e := history.Event{
 		Kind: history.EventStmt, Session: 3, Txn: 4, From: 5, To: 6, At: 1_700_000_000_123_456_789, Engine: "a", Server: "b", Database: "c", User: "d", Client: "e",
 		Backend: 7, Level: "f", Implicit: true, N: 8, SQL: "g", Verb: "h", Coverage: "i", Why: "j", CurrentRead: true, Predicate: true,
-		Reads: []history.PredicateRead{{Table: "k", Where: "l", From: 9, To: 10, Whole: true, Met: true, Current: true, Within: true, Some: true, Counted: true, Last: "F", Snapshot: "1:2:"}}, Unread: "m", UndoesFrom: 11, Tokens: []string{"n", "o"},
+		Reads: []history.PredicateRead{{Table: "k", Where: "l", From: 9, To: 10, Whole: true, Met: true, Current: true, Within: true, Some: true, Counted: true, Last: "F", Groups: "G", Snapshot: "1:2:"}}, Unread: "m", UndoesFrom: 11, Tokens: []string{"n", "o"},
 		Error: &history.ServerError{Code: "p", Message: "q"}, Request: "r", Params: "s", Tags: []string{"t"},
 		Operands: []history.Operand{{Column: "u", Role: "v", Value: "w"}},
 		Derived:  []history.Derived{{Column: "x", Row: history.Row{Table: "y", Key: "z"}, Txn: 12, N: 13, Version: "A", Read: "B", Kind: "C", Constant: "D"}},
@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]eventRow{{
 		Event: 1, Input: 2, Kind: "stmt", Session: 3, Txn: 4, FromTick: 5, ToTick: 6, At: 1_700_000_000_123_456, Engine: "a", Server: "b", Database: "c", User: "d", Client: "e",
 		Backend: 7, Level: "f", Implicit: true, Statement: 8, SQL: "g", Verb: "h", Coverage: "i", Why: "j", CurrentRead: true, Predicate: true,
-		Reads: []predicateRow{{"k", "l", 9, 10, true, true, true, true, true, true, "F", "1:2:"}}, Unread: "m", UndoesFrom: 11, Tokens: []string{"n", "o"}, ErrorCode: "p", ErrorText: "q", Request: "r", Params: "s",
+		Reads: []predicateRow{{"k", "l", 9, 10, true, true, true, true, true, true, "F", "G", "1:2:"}}, Unread: "m", UndoesFrom: 11, Tokens: []string{"n", "o"}, ErrorCode: "p", ErrorText: "q", Request: "r", Params: "s",
 		Tags: []string{"t"}, Operands: []operandRow{{"u", "v", "w"}}, Derived: []derivedRow{{"x", "y", "z", 12, 13, "A", "B", "C", "D"}}, Outcome: "E", SentTick: 14, Pending: true,
 	}}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -60,6 +60,7 @@ type predicateRow struct {
 	Some     bool   `parquet:"some"`
 	Counted  bool   `parquet:"counted"`
 	Last     string `parquet:"last,optional,dict"`
+	Groups   string `parquet:"groups,optional"`
 	Snapshot string `parquet:"snapshot,optional"`
 }
 
@@ -134,7 +135,7 @@ func (w *Writer) eventOf(input int, e *history.Event) eventRow {
 		r.ErrorCode, r.ErrorText = text(e.Error.Code), text(e.Error.Message)
 	}
 	for _, p := range e.Reads {
-		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Met, p.Current, p.Within, p.Some, p.Counted, text(p.Last), text(p.Snapshot)})
+		r.Reads = append(r.Reads, predicateRow{text(p.Table), text(p.Where), w.number(p.From), w.number(p.To), p.Whole, p.Met, p.Current, p.Within, p.Some, p.Counted, text(p.Last), text(p.Groups), text(p.Snapshot)})
 	}
 	for _, o := range e.Operands {
 		r.Operands = append(r.Operands, operandRow{text(o.Column), text(string(o.Role)), text(o.Value)})

@@ -14,15 +14,16 @@ import (
 type draft struct {
 	judge
 	plan   *rewrite.Plan
-	edits  []edit   // in any order
-	ups    int      // columns of derived tables
-	silent bool     // an answer without rows does not tell what was read
-	copies bool     // the text repeats parts of the client's
-	clocks []string // expressions of the server's time, see clock
-	sole   bool     // a column tells whether LIMIT chose among rows (reader.another)
-	exists *existed // SELECT EXISTS
-	scalar *scalar  // a subquery whose value is told in front of them
-	arms   int      // SELECTs of a set operation that log what they read
+	edits  []edit        // in any order
+	ups    int           // columns of derived tables
+	silent bool          // an answer without rows does not tell what was read
+	copies bool          // the text repeats parts of the client's
+	clocks []string      // expressions of the server's time, see clock
+	sole   bool          // a column tells whether LIMIT chose among rows (reader.another)
+	exists *existed      // SELECT EXISTS
+	hides  *hiddenGroups // what HAVING asks of groups, if the log tells it
+	scalar *scalar       // a subquery whose value is told in front of them
+	arms   int           // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
 	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one

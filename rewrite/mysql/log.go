@@ -112,7 +112,7 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 
 // decodeEntry reads "u schema.table rowid writers stamp key"; a table without a key has none. The first letter: read,
 // locking read, match without a change, update, delete. In front of the key, U has the images of the old and of the new
-// version, D that of the old one, and I that of a new row. stamp and table are those of the entry before, which are mostly
+// version, D that of the old one, I that of a new row, and R that of one that was read. stamp and table are those of the entry before, which are mostly
 // the same and then need no new text.
 func decodeEntry(entry []byte, stamp, table string) (string, history.Access, error) {
 	fail := func(err error) (string, history.Access, error) { return "", history.Access{}, err }
@@ -125,11 +125,11 @@ func decodeEntry(entry []byte, stamp, table string) (string, history.Access, err
 		}
 		f[n], rest, more = bytes.Cut(rest, space)
 	}
-	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmudUDI"), f[0]) {
+	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmudRUDI"), f[0]) {
 		return fail(fmt.Errorf("log entry %q is not understood", entry))
 	}
 	var images [2]string
-	count := map[byte]int{'U': 2, 'D': 1, 'I': 1}[f[0][0]]
+	count := map[byte]int{'U': 2, 'D': 1, 'I': 1, 'R': 1}[f[0][0]]
 	for i := range count {
 		if n < 6 {
 			return fail(fmt.Errorf("log entry %q lacks an image", entry))
@@ -175,7 +175,7 @@ func decodeEntry(entry []byte, stamp, table string) (string, history.Access, err
 	}
 	before.Name = name
 	if op, ok := readOp(f[0][0]); ok {
-		before.Op = op
+		before.Op, before.Image = op, images[0]
 		return stamp, before, nil
 	}
 	a := history.Access{
@@ -196,7 +196,7 @@ func decodeEntry(entry []byte, stamp, table string) (string, history.Access, err
 // readOp gives the operation of entries that tell a version that was read.
 func readOp(letter byte) (history.Op, bool) {
 	switch letter {
-	case 'r':
+	case 'r', 'R':
 		return history.OpRead, true
 	case 'l':
 		return history.OpLock, true

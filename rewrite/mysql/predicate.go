@@ -22,6 +22,7 @@ type asker struct {
 	src    *source
 	ask    rewrite.Ask
 	places map[ast.Node]int // the tokens of the condition's literals and parameters
+	groups *hiddenGroups    // the condition is HAVING, of these; nil: of the rows
 }
 
 // askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
@@ -96,7 +97,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return ""
 	case list[0].rel == nil:
 		return list[0].why
-	case n.Having != nil && having == nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
+	case n.Having != nil && having == nil && s.hides == nil && (n.GroupBy != nil || !s.aggregates(&ast.SelectStmt{Fields: n.Fields, SelectStmtOpts: n.SelectStmtOpts})):
 		return condition.HiddenGroups
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows, or max_sort_length changes their order"
@@ -108,11 +109,9 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return ""
 	}
 	ask.Current, ask.Single = lock != ast.SelectLockNone || s.session.LockingReads, soleGroup(s, n)
-	ask.Merged, ask.Having = ask.Merged || n.GroupBy != nil || n.Distinct, n.Having != nil && having == nil
+	ask.Merged = ask.Merged || n.GroupBy != nil || n.Distinct
 	ask.Folds, ask.Extreme = !ask.Exists && folds(s, n, list), extremeShown(s, n, client, list)
-	if having != nil {
-		ask.Where = condition.OfGroups(s.kindHere(having), having.Name)
-	}
+	asksGroups(s, n, having, &ask)
 	switch {
 	case n.Limit == nil || ask.Merged || ask.Single:
 	case n.OrderBy == nil:
@@ -315,15 +314,17 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 	}
 	out := map[ast.Node]int{}
 	certain := true
-	visit(where, func(n ast.Node) {
+	mysqlsyntax.Visit(where, func(n ast.Node) (over bool) {
 		var fits func(i int) bool
 		switch v := n.(type) {
+		case *ast.AggregateFuncExpr: // COUNT(*) has a value in the tree alone
+			return countsAll(v) && !(len(out) < len(tokens) && t.Is(tokens[len(out)]-2, "COUNT"))
 		case *mysqlsyntax.ParamMarker:
 			fits = func(i int) bool { return t.Tokens[i].Kind == statement.TokenParam }
 		case *mysqlsyntax.Value:
 			switch v.V.(type) {
 			case nil, bool:
-				return
+				return false
 			case string:
 				fits = func(i int) bool {
 					return t.Tokens[i].Kind == statement.TokenString && !strings.HasPrefix(t.At(i-1), "_")
@@ -332,11 +333,12 @@ func (s *scene) places(where ast.ExprNode, first int) map[ast.Node]int {
 				fits = func(i int) bool { return t.At(i) == fmt.Sprint(v.V) }
 			}
 		default:
-			return
+			return false
 		}
 		if certain = certain && len(out) < len(tokens) && fits(tokens[len(out)]); certain {
 			out[n] = tokens[len(out)]
 		}
+		return false
 	})
 	if !certain || len(out) != len(tokens) {
 		return nil
@@ -522,6 +524,9 @@ func (a *asker) constant(n ast.ExprNode) condition.Value {
 
 // column is the column of the table that an expression is.
 func (a *asker) column(n ast.ExprNode) (string, *rewrite.Attribute) {
+	if a.groups != nil {
+		return a.groups.column(n)
+	}
 	c, ok := unwrapped(n).(*ast.ColumnNameExpr)
 	if !ok || c.Name.Schema.O != "" && (a.src.rel == nil || c.Name.Schema.O != a.src.rel.Schema) || c.Name.Table.O != "" && !strings.EqualFold(c.Name.Table.O, a.src.alias) {
 		return "", nil

@@ -283,10 +283,11 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op
 	if op == history.OpLock {
 		kind = "l"
 	}
+	kind, images := hiddenImages(s, n, list, seen, kind)
 	var add strings.Builder
 	for i := range seen {
 		// The branch that never runs has its reason at captured. The missing row of an outer join makes NULL.
-		fmt.Fprintf(&add, ",COUNT(IF(0,@wc_log:=%s,IF(LENGTH(@wc_log)<%d,@wc_log:=IFNULL(%s,@wc_log),1)))", emptyLog, logLimit, appended(kind, &seen[i]))
+		fmt.Fprintf(&add, ",COUNT(IF(0,@wc_log:=%s,IF(LENGTH(@wc_log)<%d,@wc_log:=IFNULL(%s,@wc_log),1)))", emptyLog, logLimit, appended(kind, &seen[i], images...))
 	}
 	s.edits = append(s.edits, edit{at: at, add: add.String(), check: strings.Repeat(",wc_probe", len(seen)) + " "})
 	p := s.plan

@@ -27,7 +27,7 @@ import (
 // that this version replaced.
 //
 // With scan a JSON array of arrays comes behind the position, one for each of its parts, of what else would be the text.
-// Empty text says nothing, NULL that there were too many rows.
+// Empty text says nothing, NULL or "!" that there were too many rows.
 type part struct {
 	rel     *rewrite.Relation
 	op      history.Op
@@ -78,7 +78,7 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 				}
 				continue
 			}
-			if (p.group || p.scan != nil || p.rows != nil) && text == nil {
+			if (p.group || p.scan != nil || p.rows != nil) && (text == nil || string(text) == tooMany) {
 				partial = rewrite.ErrPartial
 				continue
 			}
@@ -246,7 +246,7 @@ func flatten(list [][]byte) (out [][]byte, err error) {
 	return out, err
 }
 
-// tooMany stands for the versions of a group within a subquery that were too many.
+// tooMany stands for the versions of a scan, or of a group within a subquery, that were too many.
 const tooMany = "!"
 
 func cut(b []byte) (field, rest []byte) {

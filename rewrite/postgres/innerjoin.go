@@ -501,7 +501,7 @@ func conditionEnd(toks []*pg.ScanToken) int {
 
 // besides reports whether the client's statement, which has the versions of its tables in its columns, is to be a side of a left join that has a row in any case.
 func (x *planner) besides(s *pg.SelectStmt) bool {
-	tells := x.join != nil && x.join.blank && len(x.join.lists) > 0 || len(x.clocks)+scalars(x) > 0 && !locks(s) && !x.groups(s)
+	tells := x.join != nil && x.join.blank && len(x.join.lists) > 0 || (len(x.clocks)+scalars(x) > 0 || x.counts != nil && x.join == nil) && !locks(s) && !x.groups(s)
 	return tells && len(x.inside) == 0 && len(x.parts) > 0
 }
 

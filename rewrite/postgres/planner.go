@@ -27,6 +27,7 @@ type planner struct {
 	clocks  []string // expressions of the server's time
 	scalar  *scalar  // a subquery whose value is told behind them
 	having  *shownGroups
+	counts  *counts
 	moments int // hidden columns that have them, see rewrite.Plan.Moments
 
 	top, alike condition.Condition // see rewrite.Ask.Beyond,

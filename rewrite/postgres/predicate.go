@@ -79,7 +79,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		if tables -= asksBeside(x, s); tables == 0 {
 			return
 		}
-		tables -= asksScalar(x, s)
+		tables -= asksScalar(x, s) + asksCounted(x, s)
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
@@ -96,7 +96,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "a set operation"
 	case tables > 1, rv == nil, s.WithClause != nil:
 		x.plan.Unread = rewrite.SeveralTables
-	case s.HavingClause != nil && !soleGroup(x, s) && x.plan.Keys == 0:
+	case s.HavingClause != nil && !soleGroup(x, s) && !x.having.told(x):
 		x.plan.Unread = condition.HiddenGroups
 	case skipsLocked(s):
 		asksForNone(x, s)
@@ -124,7 +124,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 			}
 		}
 		if ask.Having = s.HavingClause != nil; x.having != nil {
-			ask.Having, ask.Where = false, x.having.certain()
+			x.having.asks(x, &ask)
 		}
 		ask.Merged = ask.Merged || len(s.GroupClause) > 0 || len(s.DistinctClause) > 0
 		ask.Current, ask.Folds = len(s.LockingClause) > 0, !ask.Exists && folds(x, s, rv)

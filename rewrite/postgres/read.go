@@ -44,10 +44,11 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	}
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
+	x.having = groupsShown(x, s)
 	defer withoutLimit(x, s)()
 	exists, _ := existence(s)
 	findScalar(x, s.WhereClause)
-	x.having = groupsShown(x, s)
+	x.counts = countsOf(x, s)
 	findClocks(x, append([]*pg.Node{s.WhereClause, exists.GetWhereClause()}, s.FromClause...))
 	if x.join = joinOf(x, s); x.join != nil {
 		x.join.asks(x, x.ordering(s, c))
@@ -145,6 +146,9 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	}
 	if grouped && !x.wrapped && x.join != nil && (!x.join.grouped || (x.below > 0 || x.bounded) && len(s.DistinctClause) == 0) {
 		add = append(add, x.join.columns(x)...)
+	}
+	if grouped && !x.wrapped && x.join == nil {
+		add = append(add, x.counts.column(x, false)...)
 	}
 	beside := !x.wrapped && x.besides(s)
 	if !x.wrapped && !beside {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ type scan struct {
 	params bool   // the clauses have parameters
 	pair   *pair  // of IN: the versions are told that it compares with the row of the answer
 	top    bool   // the text has the client's ORDER BY and LIMIT
+	row    string // the row of the answer, which stands for none if it is NULL; empty: there is one in any case
 	below  string // LIMIT: the versions are told if the answer has fewer rows; empty: whatever it has
 }
 
@@ -476,6 +478,8 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 		sc.guard = strings.TrimSuffix("pg_catalog.count(*) OVER () < "+sc.below+" AND "+sc.guard, " AND ")
 	}
 	switch {
+	case once && sc.row != "":
+		expr = fmt.Sprintf("CASE WHEN %s IS NOT DISTINCT FROM NULL THEN NULL WHEN pg_catalog.row_number() OVER () > 1 THEN '' WHEN %s THEN coalesce(%s, '%s') ELSE '%s' END", sc.row, cmp.Or(sc.guard, "true"), expr, tooMany, tooMany)
 	case once && sc.guard != "":
 		expr = "CASE WHEN pg_catalog.row_number() OVER () > 1 THEN '' WHEN " + sc.guard + " THEN " + expr + " END"
 	case once:
@@ -484,80 +488,6 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"
 	}
 	return x.hidden(p, expr)
-}
-
-// wrap makes the client's statement a subquery, and adds columns for the scans.
-func (x *planner) wrap(list []scan) bool {
-	toks := x.tokens(x.from)
-	if len(toks) == 0 {
-		return false
-	}
-	name := pgsyntax.Quote(x.hiddenPrefix() + "q")
-	add, from, behind := "SELECT "+name+".*", " FROM (", ") "+name
-	s := x.node.GetSelectStmt()
-	blank := x.besides(s)
-	if blank {
-		from, behind = " FROM (SELECT) "+pgsyntax.Quote(x.hiddenPrefix()+"l")+" LEFT JOIN (", behind+" ON true"
-		if x.plan.Blank, x.bare = true, len(s.SortClause) == 0 && s.LimitCount == nil && s.LimitOffset == nil; x.bare { // else the server would plan it as a part of ours
-			behind = " OFFSET 0" + behind
-		}
-	}
-	for _, sc := range list {
-		add += ", " + x.askScan(sc, true)
-		x.facts += sc.tables
-	}
-	columns := append(x.having.tell(x, name), x.askInside(true)...)
-	if x.join != nil && (blank || !x.join.blank) {
-		columns = append(columns, x.join.columns(x)...)
-	}
-	for _, column := range append(columns, tellClocks(x)...) {
-		add += ", " + column
-	}
-	x.wrapped = true
-	x.edits = append(x.edits, rewrite.Edit{At: int(toks[0].Start), Add: add + from}, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: behind})
-	return true
-}
-
-// unwrap puts the client's statement in the place of the one that wrap made, and counts the columns that this one added. writes says that its WITH
-// clause writes.
-func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool, writes bool) (columns int, ok bool) {
-	s := n.GetSelectStmt()
-	if s == nil || s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 || len(s.TargetList) < 2 {
-		return 0, false
-	}
-	q := s.FromClause[0].GetRangeSubselect()
-	if j := s.FromClause[0].GetJoinExpr(); j.GetJointype() == pg.JoinType_JOIN_LEFT && j.GetQuals().GetAConst().GetBoolval().GetBoolval() {
-		q = j.Rarg.GetRangeSubselect() // see besides
-	}
-	star := s.TargetList[0].GetResTarget().GetVal().GetColumnRef().GetFields()
-	if q.GetAlias().GetAliasname() != x.hiddenPrefix()+"q" || len(star) != 2 || star[1].GetAStar() == nil {
-		return 0, false
-	}
-	for _, t := range s.TargetList[1:] {
-		if !ours(t) {
-			return 0, false
-		}
-	}
-	columns = len(s.TargetList) - 1
-	if writes { // a WITH clause that writes stays at the top
-		in := q.Subquery.GetSelectStmt()
-		if in == nil || in.WithClause != nil {
-			return 0, false
-		}
-		in.WithClause, s.WithClause = s.WithClause, nil
-	}
-	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, LimitOption: s.LimitOption, Op: s.Op}
-	if !pgsyntax.Same(s, alone) { // a clause of the client's slipped out of the subquery
-		return 0, false
-	}
-	if in := q.Subquery.GetSelectStmt(); x.bare {
-		if zero := in.GetLimitOffset().GetAConst().GetIval(); zero == nil || zero.Ival != 0 {
-			return 0, false
-		}
-		in.LimitOffset, in.LimitOption = nil, pg.LimitOption_LIMIT_OPTION_DEFAULT
-	}
-	n.Node = q.Subquery.Node
-	return columns, true
 }
 
 // copies of the client's text stand as marks in what is added until they are resolved, so that a template can resolve

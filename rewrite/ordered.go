@@ -12,8 +12,8 @@ import (
 //	SELECT * FROM product WHERE active ORDER BY name, id LIMIT 20 OFFSET 40
 //
 // LIMIT hides rows, but none that stands before the last row of the answer. Hidden columns tell what orders that one. OFFSET leaves out rows in front, but shows
-// whether there is one more, or one less: the others move. So a row that may be among those in front changes nothing if it moves there. Without an order, any rows are
-// a right answer, so nothing is certain of those that are hidden.
+// whether there is one more, or one less: the others move. One that stays in front of the last row, but elsewhere, may be on the page then; that is counted. Without
+// an order, any rows are a right answer, so nothing is certain of those that are hidden.
 
 // Ordered is a column that orders the rows of one table; Op is < if its values ascend, and > if they descend.
 type Ordered struct {

@@ -278,6 +278,9 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		}
 		changed = true
 	}
+	if p.moved(ch, was, now) && certain && !visible {
+		ch.unknown(c)
+	}
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && now == condition.True && p.whole && certain && !p.met && !p.mayBeGone(ch.v):
@@ -290,6 +293,12 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return unsettled
 	}
 	return 0
+}
+
+// moved reports whether a change left a row among those for which the condition holds, which the statement did not name, and changed what the condition names:
+// one that OFFSET left out may then be in the answer.
+func (p *predicate) moved(ch *change, was, now condition.Truth) bool {
+	return was == condition.True && now == condition.True && !p.whole && !p.counted && p.groups == nil && p.differs(ch)
 }
 
 // differs reports whether a change of a row changed a column that the condition names, so that the row may be another one to it.

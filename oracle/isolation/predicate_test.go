@@ -102,6 +102,23 @@ func TestSomeRows(t *testing.T) {
 	}
 }
 
+// TestMovedRows: where the answer does not name all rows that were found, as behind OFFSET, a change of what the condition names is counted, though the row stays.
+func TestMovedRows(t *testing.T) {
+	const page = two + `t1 where d "(or (> number n 2) (and (= number n 2) (<= number id 3)))"; `
+	for text, want := range map[string]int{
+		page + `t2 w d.a 0>1 image "id 1 n 3" was "id 1 n 4"`:                                               1,
+		page + `t2 w d.a 0>1 image "id 1 n 4 name ann" was "id 1 n 4 name bob"`:                             0, // the order stays
+		page + `t2 w d.a 0>1 image "id 1 n 1" was "id 1 n 0"`:                                               0, // behind the page before and afterwards
+		strings.Replace(page, "where", "r d.a@0 where", 1) + `t2 w d.a 0>1 image "id 1 n 3" was "id 1 n 4"`: 0, // it is in the answer
+		strings.Replace(page, "where", "all", 1) + `t2 w d.a 0>1 image "id 1 n 3" was "id 1 n 4"`:           0, // it was not there
+	} {
+		_, c := run(Options{}, parse(t, text+"; t2 commit; t1 commit"))
+		if got := c.Coverage(); got.Blind != want {
+			t.Errorf("%s: %d changes, want %d; %s", text, got.Blind, want, got)
+		}
+	}
+}
+
 // TestPredicateWords: a finding says in words which row was not there.
 func TestPredicateWords(t *testing.T) {
 	fs, c := run(Options{}, parse(t, two+`t1 all booking "(and (= number room 1) (= time hour 09:00:00))" -- SELECT 1 FROM booking

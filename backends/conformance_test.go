@@ -65,6 +65,7 @@ func conform(t *testing.T, d engine.Descriptor) {
 	}{
 		{"Loopback", network, testLoopback},
 		{"Answers", true, testAnswers},
+		{"Ahead", network, testAhead},
 		{"Network", network, testNetwork},
 		{"Levels", true, testLevels},
 		{"Waits", waits, testWaits},

@@ -82,7 +82,7 @@ var judges = []Judge{
 			if err != nil {
 				return schedule.Verdict{}, err
 			}
-			return radar.Check(ctx, s, stage, radar.Options{Describe: b.describe, Define: b.define, Raw: raw})
+			return radar.Check(ctx, s, stage, radar.Options{Describe: b.describe, Define: b.define, Raw: raw, Executed: true})
 		},
 	},
 	{

@@ -44,12 +44,14 @@ type Options struct {
 	Describe func(sql string) ([]statement.Statement, error) // of the dialect
 	Define   func(sql string) statement.Definition           // of the dialect
 	Raw      schedule.Stage                                  // another database, for the twin
+	// Executed says that the schedule was executed on the stage's database.
+	Executed bool
 }
 
 // Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked()}
+	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked(), whys: map[*schedule.Step]string{}}
 	if c.v.Unknown = s.Incomplete(); c.v.Unknown != "" {
 		return c.v, nil
 	}
@@ -63,12 +65,13 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 	}
 	for _, session := range s.Sessions {
 		for _, st := range session.Setup {
-			if autoNull.MatchString(st.Text) {
+			if autoNull(st.Text) {
 				c.v.Unknown = "with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"
 				return c.v, nil
 			}
 		}
 	}
+	c.alone = len(s.Sessions) == 1
 	c.twin = Construct(s.Setup, c.family, o)
 	if s.Raw != nil {
 		c.twin = given(s.Raw, c.family, o)
@@ -106,6 +109,10 @@ type checker struct {
 	zeros  bool           // a NOT NULL column has a zero date
 
 	unchecked map[*schedule.Step]bool
+	whys      map[*schedule.Step]string // see why
+	alone     bool                      // the schedule has one session: each query is answered in the state that the serial execution finds
+	turn      int                       // counts the queries that the raw database was asked in place of those of the schedule
+	expected  int                       // how many more of them it was told of
 }
 
 // prepare makes both databases, and fills the raw one.
@@ -115,14 +122,14 @@ func (c *checker) prepare(ctx context.Context) error {
 		return err
 	}
 	c.made = c.twin.Setup
-	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
+	first := c.o.Raw.Prepare(ctx, c.twin.Setup, max(n, lanes))
 	if first != nil && c.s.Raw != nil && ctx.Err() == nil {
 		c.v.Unknown = "the raw database cannot be made: " + first.Error()
 		return nil
 	}
 	if first != nil && ctx.Err() == nil {
 		c.twin.unsure, c.made = first.Error(), c.twin.Bare
-		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
+		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, max(n, lanes)); second != nil {
 			c.v.Unknown = "the raw database cannot be made: " + second.Error()
 			return nil
 		}
@@ -137,7 +144,7 @@ func (c *checker) prepare(ctx context.Context) error {
 			if st.Control.Verb == statement.ControlAutocommit { // there are no transactions on the raw database
 				continue
 			}
-			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
+			if err := c.set(ctx, i, st.Text); err != nil {
 				return err
 			}
 		}
@@ -357,7 +364,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 		return false, nil
 	}
 	if now == answer.Failed || c.failed[st.Session] {
-		return true, nil
+		return st.Statement.Verb != "select", nil
 	}
 	sql := &st.Statement
 	switch {
@@ -370,7 +377,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case sql.Control.Verb == statement.ControlLocks:
 		c.end("which tables are locked decides which can be queried: %s", sql.Text)
 		return false, nil
-	case autoNull.MatchString(sql.Text):
+	case autoNull(sql.Text):
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
 	case sql.Control.Verb == statement.ControlDatabase:
@@ -385,7 +392,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
 		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
 		if v := sql.Control.Verb; (v == statement.ControlNone || v == statement.ControlReset) && !schedule.SetsAccess(c.s.DBMS(), sql) {
-			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
+			if err := c.set(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}
 		}
@@ -395,20 +402,16 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case sql.DDL:
 		return c.define(ctx, st)
 	case sql.Verb == "select":
-		why := c.reason(sql)
-		if why == "" && c.unchecked[st] {
-			why = schedule.NotChecked
-		}
-		if why != "" {
+		if why := c.why(st); why != "" {
 			c.v.Note("%s: not compared: %s", sql.Text, why)
-			return true, nil
+			return st.Leaves(), nil
 		}
 		if c.stale {
 			if err := c.follow(ctx, st.Session, now); err != nil || c.ended != "" {
 				return false, err
 			}
 		}
-		return false, c.compare(ctx, st)
+		return false, c.compare(ctx, st, now)
 	}
 	return true, nil
 }
@@ -435,7 +438,7 @@ func (c *checker) follow(ctx context.Context, session int, now answer.State) err
 	if err := c.load(ctx, rows); err != nil {
 		return err
 	}
-	c.stale = false
+	c.stale, c.expected = false, 0
 	return nil
 }
 
@@ -482,13 +485,14 @@ func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
 	}
 	c.stale = true
 	c.twin.define(&d)
+	clear(c.whys)
 	if d.Raw == "" {
 		return false, nil
 	}
 	// The raw database's tables are loaded by what Prepare remembered: a changed one is a new setup.
 	c.twin.Bare = append(c.twin.Bare, d.Raw)
 	c.made = append(slices.Clone(c.made), d.Raw)
-	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, len(c.s.Sessions)); err != nil {
+	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, max(len(c.s.Sessions), lanes)); err != nil {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}

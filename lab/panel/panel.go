@@ -240,7 +240,14 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 	begun := time.Now()
 	ready := b.ahead(ctx, spec)
+	var described sync.WaitGroup
+	described.Go(func() { // the server works meanwhile; what goes wrong does so once more
+		for _, ps := range p.Steps {
+			_, _ = b.describe(ps.Step.SQL)
+		}
+	})
 	r, err := b.Again(ctx, spec, p)
+	described.Wait()
 	if late := ready(err == nil && r.Trouble == nil); err == nil {
 		err = late
 	}

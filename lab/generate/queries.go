@@ -1,6 +1,10 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+
+	"wirecheck/product"
+)
 
 // probe asks a table for expressions of mixed types, and for nothing else that could hide what they give: no condition most of the time, no
 // join.
@@ -53,7 +57,7 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 	const every = 5 // queries between two writes
 	for i := range n {
 		if first := i == n/2; first || i > n/2 && i%every == 0 {
-			fails := g.dialect == Postgres
+			fails := product.Of(string(g.dialect)).ErrorFails
 			if first {
 				control(KindBegin, "BEGIN")
 			} else if fails {

@@ -131,6 +131,9 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	if err != nil {
 		return nil, err
 	}
+	if s.Server != nil {
+		target = s.Server.Local(target)
+	}
 	config.Backend, config.Target, config.Side = s.Engine, target, target
 	if len(p.Judges) > 0 && config.Reset == lab.Setup {
 		config.Reset = lab.Quick // oracles reset their stages many times

@@ -103,6 +103,7 @@ type checker struct {
 	failed []bool         // by session: a query failed its transaction
 	ended  string         // why nothing more is compared
 	known  []answer.Table // the raw database's tables
+	held   []answer.Table // the rows that it has, or was given; a table that is not known has no columns
 	shown  []bool         // by session: it shows values otherwise than servers do by default
 	made   []string       // how the raw database was made
 	loaded bool           // it got rows that the database has
@@ -223,6 +224,7 @@ func (t *Twin) zero(rows answer.Table) bool {
 // rows that the database has.
 func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 	var load []answer.Table
+	c.held = slices.Clone(rows)
 	for i, t := range rows {
 		raw := c.known[i]
 		if answer.DiffRows(raw.Rows, t.Rows).Equal() {
@@ -244,10 +246,9 @@ func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 		}
 		if len(want.Columns) < len(t.Columns) { // what the server computed cannot be told apart
 			load = append(load, t)
+		} else {
+			c.held[i] = answer.Table{}
 		}
-	}
-	if len(load) == 0 {
-		return nil
 	}
 	return c.load(ctx, load)
 }
@@ -435,9 +436,16 @@ func (c *checker) follow(ctx context.Context, session int, now answer.State) err
 		c.end("%s", c.v.Unknown)
 		return nil
 	}
-	if err := c.load(ctx, rows); err != nil {
+	var changed []answer.Table
+	for i, t := range rows {
+		if len(c.held) == 0 || c.held[i].Columns == nil || !answer.DiffRows(c.held[i].Rows, t.Rows).Equal() {
+			changed = append(changed, t)
+		}
+	}
+	if err := c.load(ctx, changed); err != nil {
 		return err
 	}
+	c.held = rows
 	c.stale, c.expected = false, 0
 	return nil
 }
@@ -499,6 +507,7 @@ func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
 		c.end("the raw database cannot follow: %v", err)
 		return false, nil
 	}
+	c.held = nil
 	c.known, err = c.o.Raw.Tables(ctx)
 	return false, err
 }

@@ -211,9 +211,7 @@ func (c *conn) ask(sql string, a *answer.Answer) (read bool, err error) {
 			n := len(sql) + 1
 			c.write = append(append(c.write, byte(n), byte(n>>8), byte(n>>16), 0, protocol.COM_QUERY), sql...)
 		}
-		if _, err := c.net.Write(c.write); err != nil {
-			return false, fmt.Errorf("send statement: %w", err)
-		}
+		_, _ = c.net.Write(c.write) // if the server has ended, there are answers yet to be read
 	}
 	return false, c.answers(a)
 }

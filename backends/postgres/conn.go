@@ -135,14 +135,13 @@ func (c *conn) do(sql string, a *answer.Answer) error {
 	}
 	a.Before = c.state
 	c.checked.Store(false)
-	next := c.ahead.Next()
 	if !sent {
-		next = append([]string{sql}, next...)
-	}
-	for _, sql := range next {
 		c.front.SendQuery(&pgproto3.Query{String: sql})
 	}
-	if err := c.front.Flush(); err != nil {
+	for _, sql := range c.ahead.Next() {
+		c.front.SendQuery(&pgproto3.Query{String: sql})
+	}
+	if err := c.front.Flush(); err != nil && !sent { // else the server has ended behind answers that are to be read
 		return fmt.Errorf("send statement: %w", err)
 	}
 	return c.read(&reader{answer: a, heard: c.heard})

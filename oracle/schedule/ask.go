@@ -103,10 +103,10 @@ func Where(st *statement.Statement) (from, to int, ok bool) {
 	return from, to, ok
 }
 
-// Leaves reports whether a query of a schedule may leave something behind: a failed transaction, locks, or what it does besides reading. Otherwise the others go the
-// same way without it.
+// Leaves reports whether a query of a schedule may leave something behind: a transaction that it begins or fails, locks, or what it does besides reading. Otherwise the
+// others go the same way without it.
 func (s *Step) Leaves() bool {
-	return s.Statement.Verb != "select" || s.Failed() || s.Statement.Locking.Lock != statement.LockNone || Steady(&s.Statement) != ""
+	return s.Statement.Verb != "select" || s.Failed() || s.Before != s.After || s.Statement.Locking.Lock != statement.LockNone || Steady(&s.Statement) != ""
 }
 
 // Steady says why a query's answer on the same rows may differ from one execution to the next; empty: it does not.

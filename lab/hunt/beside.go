@@ -52,8 +52,8 @@ func (h *hunter) execute(ctx context.Context, i int, k *generate.Case, level pro
 		return h.run(ctx, i, k, level)
 	}
 	other, _, err := h.generated(next)
-	if err != nil {
-		return nil, nil, func() {}, err
+	if err != nil { // it is told at its turn
+		return h.run(ctx, i, k, level)
 	}
 	e := &early{at: next, spent: map[string]time.Duration{}}
 	done := make(chan struct{})

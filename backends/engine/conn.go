@@ -52,9 +52,9 @@ func (s *Server) Target() Target {
 	return Target{Engine: s.Engine, Host: s.Host, Port: s.Port, User: s.User, Password: s.Password}
 }
 
-// Local gives a target on the private server by its Unix socket, if it has one: there a message costs half of what it costs by TCP.
+// Local gives a target on the private server by its Unix socket, if that makes no other user: there a message costs half of what it costs by TCP.
 func (s *Server) Local(t Target) Target {
-	if s.Socket != "" {
+	if s.alike {
 		t.Host, t.Socket = "", s.Socket
 	}
 	return t

@@ -120,6 +120,24 @@ func testAhead(t *testing.T, w *world) {
 	})
 }
 
+// testLocal: who comes by the socket is who comes by TCP. Where that is another user, nobody comes by it.
+func testLocal(t *testing.T, w *world) {
+	r := w.room(t)
+	near := w.server.Local(r.target)
+	if network, _ := near.Address(); (network == "unix") != w.postgres() {
+		t.Errorf("a target on this machine goes by %s", network)
+	}
+	conn, err := w.engine.Connect(t.Context(), near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const who = "SELECT CURRENT_USER"
+	if got, want := (&session{room: r, conn: conn}).rows(who), r.session().rows(who); got != want {
+		t.Errorf("got %s, by TCP %s", got, want)
+	}
+}
+
 // TestAheadBounds: no more is under way than the sockets' buffers take, and what was read early is given at its turn.
 func TestAheadBounds(t *testing.T) {
 	var h engine.Ahead

@@ -65,6 +65,8 @@ func conform(t *testing.T, d engine.Descriptor) {
 	}{
 		{"Loopback", network, testLoopback},
 		{"Answers", true, testAnswers},
+		{"Ahead", network, testAhead},
+		{"Local", network, testLocal},
 		{"Network", network, testNetwork},
 		{"Levels", true, testLevels},
 		{"Waits", waits, testWaits},

@@ -149,6 +149,9 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 	for _, place := range places {
 		st := x.perm.Steps[place].Step
 		if skip != "" && !begins(st.SQL) && !ends(st.SQL) {
+			if err := m.expect(ctx, nil); err != nil {
+				return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
+			}
 			x.note(func() { x.done[place].Kind, x.done[place].Why, x.begun[place] = Skipped, skip, true })
 			continue
 		}
@@ -168,7 +171,11 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			x.limited[s] = x.limited[s] || setsLimit(st.SQL)
 			x.with[s], x.sent[s] = true, time.Now()
 		})
-		a, err := x.do(ctx, int(s), m, st.SQL)
+		err := x.expect(ctx, m, places, place)
+		var a answer.Answer
+		if err == nil {
+			a, err = x.do(ctx, int(s), m, st.SQL)
+		}
 		if err != nil && ctx.Err() != nil {
 			return nil // the case is given up: see underWay
 		}
@@ -199,6 +206,23 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		}
 	}
 	return nil
+}
+
+// expect tells the connection of a session that is alone which queries come next, if the step at a place is the first of several. Nobody watches how they
+// interleave with others then.
+func (x *execution) expect(ctx context.Context, m *session, places []int, place int) error {
+	query := func(place int) bool {
+		ps := x.perm.Steps[place]
+		return scenario.FirstWord(ps.Step.SQL) == "SELECT" && fault(ps.Step.SQL) == "" && len(ps.Markers) == 0
+	}
+	if len(x.spec.Sessions) > 1 || !query(place) || place > 0 && query(place-1) {
+		return nil
+	}
+	var list []string
+	for ; place < len(places) && query(place); place++ { // places are those of the permutation
+		list = append(list, x.perm.Steps[place].Step.SQL)
+	}
+	return m.expect(ctx, list)
 }
 
 // markedLimit bounds the wait for a step that a marker names. It only passes where the markers are wrong.

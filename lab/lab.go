@@ -97,6 +97,7 @@ type session struct {
 	lost   bool                // the connection cannot be used any more
 	limits bool                // something that was executed may have set how long the session's statements wait
 	tells  bool                // conn is an engine.Checker whose server tells
+	direct bool                // no proxy watches it
 }
 
 // Thorough makes resets thorough until it is called with false: what was found is confirmed from a database in which nothing is
@@ -126,6 +127,24 @@ func (s *session) do(ctx context.Context, parts ...string) (answer.Answer, error
 		s.limits = s.limits || setsLimit(sql)
 	}
 	return a, err
+}
+
+// expect tells the connection which queries come next, where it can be told and leads to the server itself.
+func (s *session) expect(ctx context.Context, queries []string) error {
+	if c, ok := s.conn.(engine.Expecter); ok && s.direct && !s.lost {
+		return c.Expect(ctx, queries)
+	}
+	return nil
+}
+
+// settle waits until no query is under way any more that a session was expected to be given: it may keep others from tables. A session whose
+// connection fails at that is lost.
+func (l *Lab) settle(ctx context.Context) {
+	for _, s := range l.members {
+		if s != nil && s.expect(ctx, nil) != nil {
+			s.lost, s.dirty = true, true
+		}
+	}
 }
 
 // CaseLimit is the default of Config.Case.
@@ -192,8 +211,10 @@ func (l *Lab) Close() error {
 
 // connect opens a session at the lab's level.
 func (l *Lab) connect(ctx context.Context, name string) (*session, error) {
-	s := &session{name: name}
-	target := l.config.Target
+	s, target := &session{name: name}, l.config.Target
+	_, address := target.Address()
+	_, aside := l.config.Side.Address()
+	s.direct = address == aside
 	if l.config.Application != "" {
 		target.Application = l.config.Application + "/" + name
 	}
@@ -233,6 +254,7 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec, plain bool) error 
 	for len(l.members) < len(spec.Sessions) {
 		l.members = append(l.members, nil)
 	}
+	l.settle(ctx)
 	var stale []int
 	for i, s := range l.members {
 		if i >= len(spec.Sessions) {

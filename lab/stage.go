@@ -136,6 +136,12 @@ func (s *Stage) Together(ctx context.Context, session int, list ...string) ([]sc
 	return steps, nil
 }
 
+// Expect implements schedule.Expect.
+func (s *Stage) Expect(ctx context.Context, session int, queries []string) error {
+	s.lab.pristine = false
+	return s.lab.members[session].expect(ctx, queries)
+}
+
 // send executes what is one message, and makes a step of each of its statements that was executed.
 func (s *Stage) send(ctx context.Context, session int, statements []statement.Statement, parts ...string) ([]schedule.Step, error) {
 	sql := strings.Join(parts, between)
@@ -232,6 +238,7 @@ func (s *Stage) Load(ctx context.Context, tables []answer.Table) error {
 		return errors.New("load a stage: it was not prepared")
 	}
 	s.lab.pristine = false
+	s.lab.settle(ctx)
 	err := s.lab.contents.Load(ctx, s.lab.side, tables)
 	var refused *answer.Error
 	if errors.As(err, &refused) {

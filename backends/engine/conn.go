@@ -52,6 +52,14 @@ func (s *Server) Target() Target {
 	return Target{Engine: s.Engine, Host: s.Host, Port: s.Port, User: s.User, Password: s.Password}
 }
 
+// Local gives a target on the private server by its Unix socket, if that makes no other user: there a message costs half of what it costs by TCP.
+func (s *Server) Local(t Target) Target {
+	if s.alike {
+		t.Host, t.Socket = "", s.Socket
+	}
+	return t
+}
+
 // Conn is one connection of our own. It belongs to one goroutine at a time, except ID and Close: closing it while
 // another goroutine waits in Do makes Do return an error at once. The server may go on waiting for a lock in the
 // meantime; Watcher.Kill ends that.

@@ -45,6 +45,7 @@ type Server struct {
 	// Authority signs further certificates that the server accepts; nil without TLS.
 	Authority *certificate.Authority
 
+	alike   bool // see Program.Alike
 	folder  *Folder
 	process *os.Process // nil: see Embed
 	kill    func()      // of an embedded one
@@ -65,6 +66,7 @@ type Program struct {
 	Prepare func(ctx context.Context, f *Folder, s *Server) error
 	Args    func(f *Folder, port int) []string
 	Socket  string // in the folder; empty: there is none
+	Alike   bool   // who logs in by the socket is the same user with the same rights as by TCP
 	// Stop is the signal that makes the server end at once, also sent when this process dies.
 	Stop syscall.Signal
 	// PortTaken is what the server's log says if it could not bind its port. It may say so in another file: then the port is still taken.
@@ -149,7 +151,7 @@ func (s *Server) launch(ctx context.Context, f *Folder, p Program, port int) err
 
 	s.Engine, s.Host, s.Port = p.Engine, "127.0.0.1", port
 	if p.Socket != "" {
-		s.Socket = f.Join(p.Socket)
+		s.Socket, s.alike = f.Join(p.Socket), p.Alike
 	}
 	s.folder, s.stop, s.done = f, p.Stop, make(chan struct{})
 	if err := s.run(cmd); err != nil {

@@ -44,6 +44,7 @@ type conn struct {
 	seq   byte
 	write []byte // reused for what is sent
 	in    []byte // reused for what is read
+	ahead engine.Ahead
 }
 
 // Connect opens a connection to a member of the MySQL family.
@@ -134,7 +135,10 @@ func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
 // default with the rest, so it is set again.
 func (c *conn) Reset(ctx context.Context) error {
 	stop := engine.CutOff(ctx, c.net)
-	err := c.send(comResetConnection, "")
+	err := c.ahead.Drop(c.drop)
+	if err == nil {
+		err = c.send(comResetConnection, "")
+	}
 	var a answer.Answer
 	if err == nil {
 		_, err = c.answer(&a)
@@ -148,18 +152,81 @@ func (c *conn) Reset(ctx context.Context) error {
 	return engine.Exec(ctx, c, "SET NAMES utf8mb4 COLLATE "+collation)
 }
 
-func (c *conn) do(sql string, a *answer.Answer) error {
-	if err := c.send(protocol.COM_QUERY, sql); err != nil {
-		return err
+// Expect implements engine.Expecter. Warnings are asked for between two statements, so then none is sent ahead.
+func (c *conn) Expect(ctx context.Context, queries []string) error {
+	stop := engine.CutOff(ctx, c.net)
+	err := stop(c.ahead.Drop(c.drop))
+	if c.ahead.Expect(nil); err == nil && !c.warnings {
+		c.ahead.Expect(queries)
 	}
+	return err
+}
+
+// drop reads an answer that nobody asked for any more.
+func (c *conn) drop() error {
+	_, err := c.early()
+	return err
+}
+
+// early reads the answer to what was sent ahead.
+func (c *conn) early() (a answer.Answer, err error) {
+	c.seq = 1
+	err = c.answers(&a)
+	return a, err
+}
+
+// answers reads the answers to one message.
+func (c *conn) answers(a *answer.Answer) error {
 	for more := true; more; {
 		var err error
 		if more, err = c.answer(a); err != nil {
 			return fmt.Errorf("read answer: %w", err)
 		}
 	}
+	return nil
+}
+
+// ask sends a statement, if it was not sent ahead, and reads its answer, if that was not read ahead.
+func (c *conn) ask(sql string, a *answer.Answer) (read bool, err error) {
+	sent, ready, err := c.ahead.Turn(sql, c.drop)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case ready != nil:
+		*a = *ready
+		a.Before = c.state
+		return true, nil
+	case sent:
+		c.seq = 1
+	default:
+		if err := c.send(protocol.COM_QUERY, sql); err != nil {
+			return false, err
+		}
+	}
+	a.Before = c.state
+	if next := c.ahead.Next(); len(next) > 0 {
+		c.write = c.write[:0]
+		for _, sql := range next {
+			n := len(sql) + 1
+			c.write = append(append(c.write, byte(n), byte(n>>8), byte(n>>16), 0, protocol.COM_QUERY), sql...)
+		}
+		_, _ = c.net.Write(c.write) // if the server has ended, there are answers yet to be read
+	}
+	return false, c.answers(a)
+}
+
+func (c *conn) do(sql string, a *answer.Answer) error {
+	read, err := c.ask(sql, a)
+	if err != nil || read {
+		return err
+	}
 	if a.Err != nil && !lost(a.Err) {
-		// An error packet does not tell whether the transaction is still open (deadlock, implicit commit); PING's answer does.
+		// An error packet does not tell whether the transaction is still open (deadlock, implicit commit); PING's answer does. Those before it are of queries
+		// that neither begin nor end one.
+		if err := c.ahead.Read(c.early); err != nil {
+			return err
+		}
 		if err := c.ping(); err != nil {
 			return err
 		}

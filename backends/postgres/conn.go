@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type conn struct {
 	// checked: the server has looked for a deadlock since the present wait began, see checked.go.
 	checked atomic.Bool
 	busy    atomic.Bool // somebody is in Do
+	ahead   engine.Ahead
 }
 
 // Connect opens a connection.
@@ -113,13 +115,40 @@ func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
 	return a, err
 }
 
+// Expect implements engine.Expecter.
+func (c *conn) Expect(ctx context.Context, queries []string) error {
+	stop := engine.CutOff(ctx, c.net)
+	err := stop(c.ahead.Drop(c.drop))
+	if c.ahead.Expect(nil); err == nil && !slices.ContainsFunc(queries, func(sql string) bool { return strings.ContainsRune(sql, 0) }) {
+		c.ahead.Expect(queries)
+	}
+	return err
+}
+
+// drop reads an answer that nobody asked for any more.
+func (c *conn) drop() error { return c.read(&reader{answer: &answer.Answer{}}) }
+
 func (c *conn) do(sql string, a *answer.Answer) error {
+	sent, _, err := c.ahead.Turn(sql, c.drop)
+	if err != nil {
+		return err
+	}
+	a.Before = c.state
 	c.checked.Store(false)
-	c.front.SendQuery(&pgproto3.Query{String: sql})
-	if err := c.front.Flush(); err != nil {
+	if !sent {
+		c.front.SendQuery(&pgproto3.Query{String: sql})
+	}
+	for _, sql := range c.ahead.Next() {
+		c.front.SendQuery(&pgproto3.Query{String: sql})
+	}
+	if err := c.front.Flush(); err != nil && !sent { // else the server has ended behind answers that are to be read
 		return fmt.Errorf("send statement: %w", err)
 	}
-	r := reader{answer: a, heard: c.heard}
+	return c.read(&reader{answer: a, heard: c.heard})
+}
+
+// read reads the answer to one message.
+func (c *conn) read(r *reader) error {
 	for {
 		msg, err := c.front.Receive()
 		if err != nil {

@@ -42,6 +42,7 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 			return []string{"-D", f.Join("data"), "-p", strconv.Itoa(port)}
 		},
 		Socket:    "socket",
+		Alike:     true,
 		Stop:      syscall.SIGQUIT, // immediate shutdown: ends the children too, and nothing needs to be kept
 		PortTaken: "Address already in use",
 		Ready:     ready,

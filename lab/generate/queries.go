@@ -1,6 +1,10 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+
+	"wirecheck/product"
+)
 
 // probe asks a table for expressions of mixed types, and for nothing else that could hide what they give: no condition most of the time, no
 // join.
@@ -40,7 +44,8 @@ func (g *Generator) probe(db *Database) Statement {
 }
 
 // QueriesOn makes a case of one session that only asks the database: n queries, the second half of them in a transaction in front of
-// the answers to which it writes, so that they meet its own uncommitted rows. It is for oracles of single queries (Radar, VLDB'24, 4.2,
+// the answers to which it writes, so that they meet its own uncommitted rows. Where an error fails the transaction, a savepoint behind each write keeps what
+// comes behind the next one. It is for oracles of single queries (Radar, VLDB'24, 4.2,
 // asks hundreds of queries of a database).
 func (g *Generator) QueriesOn(db *Database, n int) *Case {
 	tx := &Transaction{}
@@ -48,14 +53,23 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 	add := func(st Statement) { tx.Statements = append(tx.Statements, st) }
 	g.asking = true
 	defer func() { g.asking = false }()
+	control := func(kind Kind, sql string) { add(g.statement(kind, nil, func() string { return sql })) }
 	const every = 5 // queries between two writes
 	for i := range n {
-		switch {
-		case i == n/2:
-			add(g.statement(KindBegin, nil, func() string { return "BEGIN" }))
+		if first := i == n/2; first || i > n/2 && i%every == 0 {
+			fails := product.Of(string(g.dialect)).ErrorFails
+			if first {
+				control(KindBegin, "BEGIN")
+			} else if fails {
+				control(KindPartial, "ROLLBACK TO SAVEPOINT p1")
+			}
+			if first && fails {
+				control(KindPartial, "SAVEPOINT p1")
+			}
 			add(g.data(db, oneOf(g.intn, db.Tables), true, true))
-		case i > n/2 && i%every == 0:
-			add(g.data(db, oneOf(g.intn, db.Tables), true, true))
+			if fails {
+				control(KindPartial, "SAVEPOINT p1")
+			}
 		}
 		if g.has("mixed-types") && g.chance(often) {
 			add(g.probe(db))
@@ -63,7 +77,7 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 		}
 		add(g.Query(db))
 	}
-	add(g.statement(KindRollback, nil, func() string { return "ROLLBACK" }))
+	control(KindRollback, "ROLLBACK")
 	c := &Case{Database: db, Sessions: []*Session{session}}
 	for i, st := range tx.Statements {
 		c.Order = append(c.Order, Step{Statement: st, Name: fmt.Sprintf("s1_%d", i+1)})

@@ -44,6 +44,34 @@ func TestQueriesOn(t *testing.T) {
 	}
 }
 
+// TestQueriesOnSavepoints: where an error fails the transaction, no more than the queries in front of the next write are lost. Near miss: elsewhere there are no savepoints.
+func TestQueriesOnSavepoints(t *testing.T) {
+	for _, d := range generate.Dialects() {
+		g := newGenerator(t, d, generate.Limits{}, 5)
+		failed, kept, lost, most := false, false, 0, 0 // whether each write and every second query fails
+		for i, st := range g.QueriesOn(g.Database(), 60).Order {
+			switch {
+			case st.SQL == "SAVEPOINT p1":
+				kept = kept || !failed
+			case st.SQL == "ROLLBACK TO SAVEPOINT p1":
+				failed = !kept
+			case failed:
+				lost++
+			case st.Kind.Writes():
+				failed = true
+			case kept && i%2 == 0:
+				failed = true
+			}
+			if st.SQL == "SAVEPOINT p1" || st.SQL == "ROLLBACK TO SAVEPOINT p1" {
+				most, lost = max(most, lost), 0
+			}
+		}
+		if kept != (d == generate.Postgres) || most > 5 {
+			t.Errorf("%s: savepoints %v, %d statements lost behind an error", d, kept, most)
+		}
+	}
+}
+
 // TestMixedTypesInQueriesAlone: a write is refused where a query warns, so only queries mix types.
 func TestMixedTypesInQueriesAlone(t *testing.T) {
 	for _, d := range []generate.Dialect{generate.MySQL, generate.TiDB} {

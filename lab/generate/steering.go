@@ -85,10 +85,10 @@ func (s *Steering) Next(g *Generator, db *Database, intn func(int) int) (*Case, 
 }
 
 // Learn adds what a case consisted of and what its execution did, and reports how much of each was new. A case whose execution did something
-// new goes to the pool, if the caller wants more of its kind.
+// new goes to the pool, if the caller wants more of its kind and it has several sessions: of one, no change makes a case that should be tested.
 func (s *Steering) Learn(k *Case, from *Entry, outcomes []string, more bool) (combinations, fresh int) {
 	combinations = s.Coverage.AddCase(k)
-	if fresh = s.Coverage.AddOutcomes(outcomes); fresh == 0 || !more {
+	if fresh = s.Coverage.AddOutcomes(outcomes); fresh == 0 || !more || len(k.Sessions) < 2 {
 		return combinations, fresh
 	}
 	if from != nil {

@@ -124,6 +124,10 @@ func TestSteeringBounded(t *testing.T) {
 	if _, fresh := s.Learn(k, nil, []string{"new"}, false); fresh != 1 || len(s.Pool) != 0 {
 		t.Errorf("not wanted: %d new, %d in the pool", fresh, len(s.Pool))
 	}
+	g := newGenerator(t, generate.Postgres, generate.Limits{}, 1)
+	if _, fresh := s.Learn(g.QueriesOn(g.Database(), 10), nil, []string{"of one session"}, true); fresh != 1 || len(s.Pool) != 0 {
+		t.Errorf("a list of queries: %d new, %d in the pool", fresh, len(s.Pool))
+	}
 }
 
 // TestMutate: changed cases are cases that should be tested (WriteCheck 5.2): at least two sessions, an explicit transaction, a write; what only reads

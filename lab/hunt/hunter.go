@@ -72,6 +72,8 @@ type hunter struct {
 	others     map[string]*panel.Executor // of the other engines that a case was tried on
 	settings   filing.Settings            // of the server, before a lab's sessions set any: MySQL tells of those, too, that only a session has set
 	at, told   int                        // the case under way, and how many of its findings were compared with others
+	last       int                        // the group under way ends in front of this case
+	early      *early                     // nil: none waits for its turn
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -152,6 +154,7 @@ func (h *hunter) over(ctx context.Context) bool {
 
 // group executes the cases of a group. What a case has counted that does not come to its end does not count.
 func (h *hunter) group(ctx context.Context, g *group) error {
+	h.last, h.early = g.end, nil
 	for g.next < g.end && !h.over(ctx) {
 		before := h.store.state.clone()
 		if err := h.oneCase(ctx, g.next); err != nil {
@@ -242,14 +245,9 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	return radar.Abstract(setup, radar.Options{Describe: panel.Describer(h.Instance.Engine), Define: panel.Definer(h.Instance.Engine)}), nil
 }
 
-// asks reports whether case i is a list of queries, if an oracle of single queries judges: the first of each database and every fifth one after
-// it, since a list takes about as long as a case for all of the others; every second one if no others judge.
+// asks reports whether case i is a list of queries, if an oracle of single queries judges: the first of each database and every so many after it.
 func (h *hunter) asks(i int) bool {
-	every := 5
-	if !h.Selection.Isolation && !slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return !j.Single }) {
-		every = 2
-	}
-	return h.o.Queries > 0 && i%h.o.Group%every == 0 && slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return panel.AsksQueries(j.Name) })
+	return h.o.Queries > 0 && i%h.o.Group%h.every() == 0 && slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return panel.AsksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
@@ -269,15 +267,8 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	}
 	h.executed, h.here, h.at, h.told = nil, nil, i, 0
 	level := h.levels[i/h.o.Group%len(h.levels)]
-	within, cancel := h.Bounded(ctx)
-	defer cancel()
-	d, asks := &panel.Judgement{}, h.asks(i)
-	b, err := h.At(within, level)
-	if err == nil {
-		defer b.Only(func(j panel.Judge) bool { return j.Single || !asks }, !asks && h.watched())()
-		b.Abreast = asks // generated queries touch nothing outside of their database
-		d, err = b.Run(within, k.Spec, k.Spec.Permutations[0])
-	}
+	b, d, restore, err := h.execute(ctx, i, k, level)
+	defer restore()
 	s := &h.store.state
 	var refused *answer.Error
 	switch {

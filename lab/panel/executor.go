@@ -27,6 +27,7 @@ type Executor struct {
 
 	limit  time.Duration
 	panels map[string]*Panel // by level
+	beside map[string]*Panel // by level
 	// undisturbed says that no case defines anything while transactions are open.
 	undisturbed bool
 }
@@ -42,7 +43,7 @@ func OpenExecutor(ctx context.Context, name string, p Selection, o Options, limi
 	if err != nil {
 		return nil, err
 	}
-	a := &Executor{Options: o, limit: limit, Instance: instance, Selection: p, panels: map[string]*Panel{}, undisturbed: undisturbed, Spent: map[string]time.Duration{}}
+	a := &Executor{Options: o, limit: limit, Instance: instance, Selection: p, panels: map[string]*Panel{}, beside: map[string]*Panel{}, undisturbed: undisturbed, Spent: map[string]time.Duration{}}
 	if _, _, err = p.fit(instance.Engine); err == nil {
 		err = a.quicken(ctx)
 	}
@@ -80,22 +81,44 @@ func (a *Executor) At(ctx context.Context, level product.Level) (*Panel, error) 
 			return nil, err
 		}
 	}
-	limits := shell.Limits{Stuck: StuckLimit}
-	b, err := Open(ctx, a.Instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits, Invariants: a.Options.Invariants}, a.Selection, a.Options)
+	b, err := a.open(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	b.Sparing, b.spent = true, a.Spent
+	b.spent = a.Spent
 	a.panels[level.History] = b
 	return b, nil
 }
 
+// Beside is one more for a level, for a case that is executed at the same time as another one. It adds what the oracles took to spent.
+func (a *Executor) Beside(ctx context.Context, level product.Level, spent map[string]time.Duration) (b *Panel, err error) {
+	if b = a.beside[level.History]; b == nil {
+		if b, err = a.open(ctx, level); err != nil {
+			return nil, err
+		}
+		a.beside[level.History] = b
+	}
+	b.spent = spent
+	return b, nil
+}
+
+func (a *Executor) open(ctx context.Context, level product.Level) (*Panel, error) {
+	limits := shell.Limits{Stuck: StuckLimit}
+	b, err := Open(ctx, a.Instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits, Invariants: a.Options.Invariants}, a.Selection, a.Options)
+	if err == nil {
+		b.Sparing = true
+	}
+	return b, err
+}
+
 func (a *Executor) closePanels(ctx context.Context) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(a.panels)) {
-		errs = append(errs, a.panels[name].Close(ctx))
+	for _, panels := range []map[string]*Panel{a.panels, a.beside} {
+		for _, name := range slices.Sorted(maps.Keys(panels)) {
+			errs = append(errs, panels[name].Close(ctx))
+		}
 	}
-	a.panels = map[string]*Panel{}
+	a.panels, a.beside = map[string]*Panel{}, map[string]*Panel{}
 	return errors.Join(errs...)
 }
 

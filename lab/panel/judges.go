@@ -82,7 +82,7 @@ var judges = []Judge{
 			if err != nil {
 				return schedule.Verdict{}, err
 			}
-			return radar.Check(ctx, s, stage, radar.Options{Describe: b.describe, Define: b.define, Raw: raw})
+			return radar.Check(ctx, s, stage, radar.Options{Describe: b.describe, Define: b.define, Raw: raw, Executed: true})
 		},
 	},
 	{
@@ -468,6 +468,7 @@ func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
 		return nil, err
 	}
 	config := b.config
+	target.Host, target.Socket = config.Target.Host, config.Target.Socket
 	config.Target, config.Side, config.Hidden, config.After, config.Application = target, target, nil, "", ""
 	l, err := lab.Open(ctx, config)
 	if err != nil {

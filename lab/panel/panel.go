@@ -131,6 +131,9 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	if err != nil {
 		return nil, err
 	}
+	if s.Server != nil {
+		target = s.Server.Local(target)
+	}
 	config.Backend, config.Target, config.Side = s.Engine, target, target
 	if len(p.Judges) > 0 && config.Reset == lab.Setup {
 		config.Reset = lab.Quick // oracles reset their stages many times
@@ -240,7 +243,14 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 	begun := time.Now()
 	ready := b.ahead(ctx, spec)
+	var described sync.WaitGroup
+	described.Go(func() { // the server works meanwhile; what goes wrong does so once more
+		for _, ps := range p.Steps {
+			_, _ = b.describe(ps.Step.SQL)
+		}
+	})
 	r, err := b.Again(ctx, spec, p)
+	described.Wait()
 	if late := ready(err == nil && r.Trouble == nil); err == nil {
 		err = late
 	}

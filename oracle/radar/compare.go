@@ -33,30 +33,61 @@ var (
 	showing  = regexp.MustCompile(`(?i)\b(datestyle|intervalstyle|lc_monetary|bytea_output|extra_float_digits|xmloption|role|authorization|reset)\b`)
 	setting  = regexp.MustCompile(`(?i)^(set|reset|discard)\b`)
 	deferral = regexp.MustCompile(`(?i)^set\s+constraints\b`)
-	autoNull = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
 )
+
+// words are those without which neither own nor limits finds anything, which take a hundred times as long to look.
+var words = statement.Names(`current_database current_catalog current_schema current_schemas database schema default values regclass tableoid ctid
+information_schema _rowid _tidb_rowid against procedure use force ignore partition for into limit fetch offset`)
+
+// suspect reports whether a text may have to do with metadata, or limits what it gives.
+func suspect(text string) bool {
+	lower := strings.ToLower(text)
+	for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
+		if words[word] || strings.HasPrefix(word, "pg_") {
+			return true
+		}
+	}
+	return strings.Contains(lower, "/*!") || strings.Contains(lower, "/*m!")
+}
+
+func autoNull(text string) bool { return strings.Contains(strings.ToLower(text), "sql_auto_is_null") }
+
+// why is reason for a step of the schedule.
+func (c *checker) why(st *schedule.Step) string {
+	why, known := c.whys[st]
+	if !known {
+		if why = c.reason(&st.Statement); why == "" && c.unchecked[st] {
+			why = schedule.NotChecked
+		}
+		c.whys[st] = why
+	}
+	return why
+}
 
 // reason says why a statement is not compared; empty: it is.
 func (c *checker) reason(st *statement.Statement) string {
-	bare := quoted.ReplaceAllString(st.Text, "''")
 	why := schedule.Steady(st)
-	switch {
-	case st.Verb != "select":
+	if st.Verb != "select" {
 		return "no query"
+	}
+	bare := quoted.ReplaceAllString(st.Text, "''")
+	switch {
 	case why != "":
 		return why
 	case len(st.Reads()) == 0 && !strings.Contains(strings.ToLower(bare), "from"):
 		return "it reads no table"
 	}
-	if m := own.FindString(bare); m != "" {
-		return "it has to do with metadata: " + strings.TrimSpace(m)
-	}
-	outside := bare
-	if i := strings.LastIndex(bare, quoted.ReplaceAllString(st.Clauses.Limit, "''")); i >= 0 && st.Clauses.Limit != "" {
-		outside = bare[:i]
-	}
-	if limits.MatchString(outside) {
-		return "LIMIT in a part of it, whose order may leave ties"
+	if suspect(bare) {
+		if m := own.FindString(bare); m != "" {
+			return "it has to do with metadata: " + strings.TrimSpace(m)
+		}
+		outside := bare
+		if i := strings.LastIndex(bare, quoted.ReplaceAllString(st.Clauses.Limit, "''")); i >= 0 && st.Clauses.Limit != "" {
+			outside = bare[:i]
+		}
+		if limits.MatchString(outside) {
+			return "LIMIT in a part of it, whose order may leave ties"
+		}
 	}
 	if c.twin != nil {
 		for _, u := range st.Tables {
@@ -68,18 +99,21 @@ func (c *checker) reason(st *statement.Statement) string {
 	return ""
 }
 
-// compare executes a query on both databases.
-func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
+// compare compares the answers that a query has on both databases.
+func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.State) error {
 	sql := st.Statement.Text
-	got, err := c.stage.Execute(ctx, st.Session, sql)
+	want, err := c.raw(ctx, st)
 	if err != nil {
 		return err
+	}
+	// The schedule's own answer may say that all is well. If it does not, the query is executed again, beside what the oracle asks then.
+	got := *st
+	if !c.reusable(st, now) || !alike(&got, &want) {
+		if got, err = c.stage.Execute(ctx, st.Session, sql); err != nil {
+			return err
+		}
 	}
 	c.failed[st.Session] = got.After == answer.Failed
-	want, err := c.o.Raw.Execute(ctx, st.Session, sql)
-	if err != nil {
-		return err
-	}
 	for _, side := range []schedule.Step{got, want} {
 		switch side.Reason {
 		case answer.ReasonLockTimeout, answer.ReasonKilled, answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonInternal, answer.ReasonReadOnly:
@@ -88,6 +122,9 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		}
 	}
 	c.v.Compared++
+	if alike(&got, &want) {
+		return nil
+	}
 	f := oracle.Finding{Kind: oracle.KindViolation, Difference: &oracle.Difference{
 		Rule: "Radar, section 3.4: a query answers on the database as on the raw database, which has the same rows and no optional metadata",
 		Step: st.Name, Session: c.s.Sessions[st.Session].Name, SQL: sql,
@@ -103,9 +140,6 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	}
 	a, b := want.Answer, got.Answer
 	d := answer.DiffRows(a.Rows, b.Rows)
-	if len(a.Columns) == len(b.Columns) && d.Equal() {
-		return nil
-	}
 	if st.Statement.Limit {
 		c.v.Note("%s: answers differ, which an order with ties permits under LIMIT", sql)
 		return nil

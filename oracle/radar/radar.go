@@ -44,12 +44,14 @@ type Options struct {
 	Describe func(sql string) ([]statement.Statement, error) // of the dialect
 	Define   func(sql string) statement.Definition           // of the dialect
 	Raw      schedule.Stage                                  // another database, for the twin
+	// Executed says that the schedule was executed on the stage's database.
+	Executed bool
 }
 
 // Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked()}
+	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked(), whys: map[*schedule.Step]string{}}
 	if c.v.Unknown = s.Incomplete(); c.v.Unknown != "" {
 		return c.v, nil
 	}
@@ -63,12 +65,13 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 	}
 	for _, session := range s.Sessions {
 		for _, st := range session.Setup {
-			if autoNull.MatchString(st.Text) {
+			if autoNull(st.Text) {
 				c.v.Unknown = "with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"
 				return c.v, nil
 			}
 		}
 	}
+	c.alone = len(s.Sessions) == 1
 	c.twin = Construct(s.Setup, c.family, o)
 	if s.Raw != nil {
 		c.twin = given(s.Raw, c.family, o)
@@ -100,12 +103,17 @@ type checker struct {
 	failed []bool         // by session: a query failed its transaction
 	ended  string         // why nothing more is compared
 	known  []answer.Table // the raw database's tables
+	held   []answer.Table // the rows that it has, or was given; a table that is not known has no columns
 	shown  []bool         // by session: it shows values otherwise than servers do by default
 	made   []string       // how the raw database was made
 	loaded bool           // it got rows that the database has
 	zeros  bool           // a NOT NULL column has a zero date
 
 	unchecked map[*schedule.Step]bool
+	whys      map[*schedule.Step]string // see why
+	alone     bool                      // the schedule has one session: each query is answered in the state that the serial execution finds
+	turn      int                       // counts the queries that the raw database was asked in place of those of the schedule
+	expected  int                       // how many more of them it was told of
 }
 
 // prepare makes both databases, and fills the raw one.
@@ -115,14 +123,14 @@ func (c *checker) prepare(ctx context.Context) error {
 		return err
 	}
 	c.made = c.twin.Setup
-	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
+	first := c.o.Raw.Prepare(ctx, c.twin.Setup, max(n, lanes))
 	if first != nil && c.s.Raw != nil && ctx.Err() == nil {
 		c.v.Unknown = "the raw database cannot be made: " + first.Error()
 		return nil
 	}
 	if first != nil && ctx.Err() == nil {
 		c.twin.unsure, c.made = first.Error(), c.twin.Bare
-		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
+		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, max(n, lanes)); second != nil {
 			c.v.Unknown = "the raw database cannot be made: " + second.Error()
 			return nil
 		}
@@ -137,7 +145,7 @@ func (c *checker) prepare(ctx context.Context) error {
 			if st.Control.Verb == statement.ControlAutocommit { // there are no transactions on the raw database
 				continue
 			}
-			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
+			if err := c.set(ctx, i, st.Text); err != nil {
 				return err
 			}
 		}
@@ -216,6 +224,7 @@ func (t *Twin) zero(rows answer.Table) bool {
 // rows that the database has.
 func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 	var load []answer.Table
+	c.held = slices.Clone(rows)
 	for i, t := range rows {
 		raw := c.known[i]
 		if answer.DiffRows(raw.Rows, t.Rows).Equal() {
@@ -237,10 +246,9 @@ func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 		}
 		if len(want.Columns) < len(t.Columns) { // what the server computed cannot be told apart
 			load = append(load, t)
+		} else {
+			c.held[i] = answer.Table{}
 		}
-	}
-	if len(load) == 0 {
-		return nil
 	}
 	return c.load(ctx, load)
 }
@@ -357,7 +365,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 		return false, nil
 	}
 	if now == answer.Failed || c.failed[st.Session] {
-		return true, nil
+		return st.Statement.Verb != "select", nil
 	}
 	sql := &st.Statement
 	switch {
@@ -370,7 +378,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case sql.Control.Verb == statement.ControlLocks:
 		c.end("which tables are locked decides which can be queried: %s", sql.Text)
 		return false, nil
-	case autoNull.MatchString(sql.Text):
+	case autoNull(sql.Text):
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
 	case sql.Control.Verb == statement.ControlDatabase:
@@ -385,7 +393,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
 		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
 		if v := sql.Control.Verb; (v == statement.ControlNone || v == statement.ControlReset) && !schedule.SetsAccess(c.s.DBMS(), sql) {
-			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
+			if err := c.set(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}
 		}
@@ -395,20 +403,16 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case sql.DDL:
 		return c.define(ctx, st)
 	case sql.Verb == "select":
-		why := c.reason(sql)
-		if why == "" && c.unchecked[st] {
-			why = schedule.NotChecked
-		}
-		if why != "" {
+		if why := c.why(st); why != "" {
 			c.v.Note("%s: not compared: %s", sql.Text, why)
-			return true, nil
+			return st.Leaves(), nil
 		}
 		if c.stale {
 			if err := c.follow(ctx, st.Session, now); err != nil || c.ended != "" {
 				return false, err
 			}
 		}
-		return false, c.compare(ctx, st)
+		return false, c.compare(ctx, st, now)
 	}
 	return true, nil
 }
@@ -432,10 +436,17 @@ func (c *checker) follow(ctx context.Context, session int, now answer.State) err
 		c.end("%s", c.v.Unknown)
 		return nil
 	}
-	if err := c.load(ctx, rows); err != nil {
+	var changed []answer.Table
+	for i, t := range rows {
+		if len(c.held) == 0 || c.held[i].Columns == nil || !answer.DiffRows(c.held[i].Rows, t.Rows).Equal() {
+			changed = append(changed, t)
+		}
+	}
+	if err := c.load(ctx, changed); err != nil {
 		return err
 	}
-	c.stale = false
+	c.held = rows
+	c.stale, c.expected = false, 0
 	return nil
 }
 
@@ -482,19 +493,21 @@ func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
 	}
 	c.stale = true
 	c.twin.define(&d)
+	clear(c.whys)
 	if d.Raw == "" {
 		return false, nil
 	}
 	// The raw database's tables are loaded by what Prepare remembered: a changed one is a new setup.
 	c.twin.Bare = append(c.twin.Bare, d.Raw)
 	c.made = append(slices.Clone(c.made), d.Raw)
-	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, len(c.s.Sessions)); err != nil {
+	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, max(len(c.s.Sessions), lanes)); err != nil {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		c.end("the raw database cannot follow: %v", err)
 		return false, nil
 	}
+	c.held = nil
 	c.known, err = c.o.Raw.Tables(ctx)
 	return false, err
 }

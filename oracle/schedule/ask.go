@@ -61,6 +61,17 @@ func Together(ctx context.Context, stage Stage, session int, list ...string) (st
 	return steps, nil
 }
 
+// Expect tells a stage which queries Execute is given next in a session, one by one, so that it may send them ahead of their turn. They leave nothing behind: what
+// they give is asked for or not. A stage that cannot be told does not mind.
+func Expect(ctx context.Context, stage Stage, session int, queries []string) error {
+	if stage, ok := stage.(interface {
+		Expect(ctx context.Context, session int, queries []string) error
+	}); ok {
+		return stage.Expect(ctx, session, queries)
+	}
+	return nil
+}
+
 // Where finds the WHERE clause of a statement: the bytes of Text from its keyword to its end. It is false if there is none, or it
 // is not certain which it is.
 func Where(st *statement.Statement) (from, to int, ok bool) {
@@ -90,6 +101,12 @@ func Where(st *statement.Statement) (from, to int, ok bool) {
 		ok = true
 	}
 	return from, to, ok
+}
+
+// Leaves reports whether a query of a schedule may leave something behind: a transaction that it begins or fails, locks, or what it does besides reading. Otherwise the
+// others go the same way without it.
+func (s *Step) Leaves() bool {
+	return s.Statement.Verb != "select" || s.Failed() || s.Before != s.After || s.Statement.Locking.Lock != statement.LockNone || Steady(&s.Statement) != ""
 }
 
 // Steady says why a query's answer on the same rows may differ from one execution to the next; empty: it does not.

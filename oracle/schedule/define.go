@@ -3,6 +3,7 @@ package schedule
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"wirecheck/product"
 	"wirecheck/statement"
@@ -12,7 +13,9 @@ import (
 var temporary = regexp.MustCompile(`(?i)^create\s+(or\s+replace\s+)?((global|local)\s+)?temp(orary)?\s|^(create|select)\b.*\binto\s+temp`)
 
 // Temporary reports whether a statement makes a table that its session alone sees.
-func Temporary(st *statement.Statement) bool { return temporary.MatchString(st.Text) }
+func Temporary(st *statement.Statement) bool {
+	return strings.Contains(strings.ToLower(st.Text), "temp") && temporary.MatchString(st.Text) // to look for a word takes a tenth of the time
+}
 
 // Begun gives the schedule in which the definitions that took effect before everything else are part of the setup, and those that were refused are left
 // out: nothing else can tell that they were steps. The setup's connection is another one than the sessions', so that temporary tables stay steps.

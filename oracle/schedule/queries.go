@@ -58,9 +58,9 @@ func (s *Schedule) Queries(ctx context.Context, stage Stage, o Queries) (v Verdi
 	}
 	err = s.Serial(ctx, stage, Serial{Before: func(st *Step, now answer.State) (bool, error) {
 		if st.Statement.Verb != "select" || now == answer.Failed || skipped(st) {
-			return true, nil
+			return st.Leaves(), nil
 		}
-		return true, o.Each(ctx, &Query{st, &v, s, stage, now})
+		return st.Leaves(), o.Each(ctx, &Query{st, &v, s, stage, now})
 	}})
 	return v, err
 }

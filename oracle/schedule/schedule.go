@@ -8,6 +8,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strings"
 
 	"wirecheck/answer"
 	"wirecheck/product"
@@ -43,6 +44,11 @@ type Schedule struct {
 	Marks []string
 }
 
+func readsPast(text string) bool {
+	lower := strings.ToLower(text) // to look for words takes a tenth of the time
+	return (strings.Contains(lower, "timestamp") || strings.Contains(lower, "tidb_") || strings.Contains(lower, "_asof")) && past.MatchString(text)
+}
+
 // DBMS is what is known of the product.
 func (s *Schedule) DBMS() *product.Product { return product.Of(s.Product) }
 
@@ -54,7 +60,7 @@ func (s *Schedule) Incomplete() string {
 	switch {
 	case s.Trouble == "" && s.Crashed:
 		return "the server ended"
-	case s.Trouble == "" && s.Says(past):
+	case s.Trouble == "" && s.says(readsPast):
 		return "a session reads what was committed some time ago, which another execution does not find"
 	}
 	return s.Trouble

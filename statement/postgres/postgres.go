@@ -34,9 +34,12 @@ func Describe(sql string) (list []statement.Statement, err error) {
 		return nil, fmt.Errorf("describe statement: %w", err)
 	}
 	for _, part := range statements(sql, toks) {
-		at := int(part[0].Start)
-		st := describe(sql[at:part[len(part)-1].End])
-		st.At = at
+		at, to := part[0].Start, part[len(part)-1].End
+		for _, t := range part {
+			t.Start, t.End = t.Start-at, t.End-at
+		}
+		st := describe(sql[at:to], part)
+		st.At = int(at)
 		list = append(list, st)
 	}
 	return list, nil
@@ -83,18 +86,14 @@ func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 	return parts
 }
 
-// describe describes one statement.
-func describe(text string) statement.Statement {
+// describe describes one statement, which has these tokens.
+func describe(text string, toks []*pg.ScanToken) statement.Statement {
 	st := statement.Statement{Text: text}
 	tree, err := pgsyntax.Parse(text)
 	if err != nil || len(tree.Stmts) != 1 {
 		return undescribed(text, err)
 	}
 	n := tree.Stmts[0].Stmt
-	toks, err := pgsyntax.Tokens(text)
-	if err != nil {
-		return undescribed(text, err)
-	}
 	e := EffectOf(n)
 	st.Verb, st.Control, st.DDL = e.Verb, e.Control, e.Verb == "ddl"
 	st.Begin = beginOf(n)

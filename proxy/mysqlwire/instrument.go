@@ -62,6 +62,11 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.warnings.keep(&o.link); err != nil {
 		return err
 	}
+	if kept > 0 { // where nothing else is to be asked, nothing else makes the server forget them
+		if err := o.forgetWarnings(); err != nil {
+			return err
+		}
+	}
 	if o.traits.WarnsOfAssignments { // MySQL: COM_PING counts them
 		o.warnings.parsed += int(kept)
 	}

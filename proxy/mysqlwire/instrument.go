@@ -62,11 +62,6 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.warnings.keep(&o.link); err != nil {
 		return err
 	}
-	if kept > 0 { // where nothing else is to be asked, nothing else makes the server forget them
-		if err := o.forgetWarnings(); err != nil {
-			return err
-		}
-	}
 	if o.traits.WarnsOfAssignments { // MySQL: COM_PING counts them
 		o.warnings.parsed += int(kept)
 	}
@@ -77,6 +72,11 @@ func (o newTables) instrument(created []definedTable) error {
 	}
 	if err := o.instrumentNew(created); err != nil {
 		return err
+	}
+	if kept > 0 { // where nothing was to be asked the server still has them, and a table that warns when it is opened has warned again
+		if err := o.forgetWarnings(); err != nil {
+			return err
+		}
 	}
 	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
 		if _, _, err := o.ownRows("COMMIT"); err != nil {

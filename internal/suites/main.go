@@ -63,6 +63,8 @@ var modes = []string{"direct", "pass", "observe"}
 type suite struct {
 	name   string
 	engine string
+	// settings are of the server.
+	settings map[string]string
 	// get fetches the sources into a folder, or says why it cannot.
 	get func(ctx context.Context, folder string) error
 	// run runs the tests against a server, or only those whose names are given.
@@ -144,7 +146,7 @@ func (s suite) compare(ctx context.Context, o options, out io.Writer) (notes []s
 func (s suite) in(ctx context.Context, o options, folder, mode string, only []string) (_ outcomes, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
-	at, stop, err := open(ctx, s.engine, mode)
+	at, stop, err := open(ctx, s.engine, mode, s.settings)
 	if err != nil {
 		return nil, err
 	}

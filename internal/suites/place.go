@@ -42,12 +42,12 @@ func (at place) dsn(database string) string {
 }
 
 // open starts a private server, and the proxy in front of it.
-func open(ctx context.Context, product, mode string) (place, func() error, error) {
+func open(ctx context.Context, product, mode string, settings map[string]string) (place, func() error, error) {
 	d, err := backends.ByName(product)
 	if err != nil {
 		return place{}, nil, err
 	}
-	s, err := d.Start(ctx, engine.Options{})
+	s, err := d.Start(ctx, engine.Options{Settings: settings})
 	if err != nil {
 		return place{}, nil, err
 	}

@@ -73,6 +73,11 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.instrumentNew(created); err != nil {
 		return err
 	}
+	if kept > 0 { // where nothing was to be asked the server still has them, and a table that warns when it is opened has warned again
+		if err := o.forgetWarnings(); err != nil {
+			return err
+		}
+	}
 	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
 		if _, _, err := o.ownRows("COMMIT"); err != nil {
 			return err

@@ -52,6 +52,9 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	var names *[][5]string
 	if cols.hide == nil && st.plan.Verb == "other" {
 		names = new([][5]string)
+		for _, def := range held {
+			*names = append(*names, columnNames(def))
+		}
 	}
 	o.wantSources = o.observer.Recorder.Requests != nil && (a.prepared != nil && o.prepared.wants(a.prepared) || st.running != nil && st.running.WantsCells())
 	if cols.types, err = a.columnTypes(int(count), hidden, follows, held, names); err != nil {

@@ -71,12 +71,12 @@ func (t *traits) refused(p *rewrite.Plan, e *history.ServerError) bool {
 }
 
 // mayShow reports whether the last columns of an answer may be ours although the statement was not made to bring them: those
-// of HANDLER ... READ, which shows all columns, and where columns cannot be made invisible those of every statement that was
-// not understood. A client that names them gets them.
+// of HANDLER ... READ, which shows all columns, also one that was prepared in SQL, and where columns cannot be made invisible
+// those of every statement that was not understood. A client that names them gets them.
 func (t *traits) mayShow(p *rewrite.Plan) bool {
 	return readsHandler(p) || t.ordinaryColumns && p.Hidden == 0 && p.Decode == nil && !strings.Contains(strings.ToLower(p.Text), "wc_")
 }
 
-var handlerRead = regexp.MustCompile(`(?is)^\s*HANDLER\b.*\bREAD\b`)
+var handlerRead = regexp.MustCompile(`(?is)^\s*(?:HANDLER\b.*\bREAD|EXECUTE)\b`)
 
 func readsHandler(p *rewrite.Plan) bool { return p.Verb == "other" && handlerRead.MatchString(p.Text) }

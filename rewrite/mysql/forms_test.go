@@ -121,6 +121,7 @@ var selects = []form{
 	{"SELECT balance, COUNT(*) c FROM account GROUP BY balance ORDER BY c DESC, balance", exact, 4},
 	{"SELECT balance, owner FROM account GROUP BY balance", opaque, 0},
 	{"SELECT owner, SUM(balance) s FROM account GROUP BY owner HAVING s > 200", exact, 4},
+	{"SELECT COUNT(*) FROM item GROUP BY qty DIV 0", exact, 4}, {"SELECT 1 FROM item GROUP BY qty DIV 0", opaque, 0}, {"SELECT 1 FROM item GROUP BY qty * 2", exact, 4},
 	{"SELECT balance b, COUNT(*) FROM account GROUP BY b ORDER BY NULL", exact, 4},
 	{"SELECT name, SUM(qty) FROM item GROUP BY 1", exact, 4},
 	{"SELECT balance, COUNT(*) FROM account GROUP BY balance WITH ROLLUP", exact, 4},

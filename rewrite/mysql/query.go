@@ -273,6 +273,9 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op
 	case locking && len(all.aggregates) == 0:
 		s.opaque("GROUP BY that an index may answer")
 		return
+	case s.r.flavor == MariaDB && len(all.aggregates) == 0 && !(quietly{s: s, list: list}).quietGroups(n):
+		s.opaque("groups by a value that may warn")
+		return
 	}
 	at := s.selectListEnd()
 	if at < 0 || !placesFit(n, list) {

@@ -273,7 +273,7 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op
 	case locking && len(all.aggregates) == 0:
 		s.opaque("GROUP BY that an index may answer")
 		return
-	case s.r.flavor == MariaDB && len(all.aggregates) == 0 && !(quietly{s: s, list: list}).quietGroups(n):
+	case len(all.aggregates) == 0 && n.GroupBy != nil && !(quietly{s: s, list: list}).quietGroups(n):
 		s.opaque("groups by a value that may warn")
 		return
 	}

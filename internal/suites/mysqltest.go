@@ -16,7 +16,7 @@ import (
 
 const (
 	mysqlTests = "/usr/share/mysql/mysql-test" // of the package mariadb-test
-	testLimit  = 20 * time.Second              // for one file
+	testLimit  = time.Minute                   // for one file
 )
 
 // mysqltestFiles are the files of MariaDB's own tests that are played: of the folder, all whose names match.

@@ -458,7 +458,7 @@ func small(list []source, limit int) string {
 	for _, s := range list {
 		size := fmt.Sprintf("pg_catalog.pg_relation_size(%d)", s.rel.OID)
 		if s.rel.Kind == "partitioned" {
-			oids := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.rel.Partitions), "[]")), ",")
+			oids := strings.ReplaceAll(strings.Trim(fmt.Sprint(s.rel.Partitions), "[]"), " ", ",")
 			size = fmt.Sprintf("(SELECT coalesce(80 * pg_catalog.sum(pg_catalog.pg_stat_get_live_tuples(r)), 0) FROM pg_catalog.unnest('{%s}'::pg_catalog.oid[]) r)", oids)
 		}
 		sizes = append(sizes, fmt.Sprintf("%s < %d", size, limit))

@@ -374,12 +374,12 @@ func (c *Changes) AddParents() {
 }
 
 // fresh reports whether nothing that a name means has changed since it was read. What one of a partitioned table and its
-// partitions is depends on the others, so each change concerns them.
+// partitions is depends on the others, as do tables that inherit, so each change concerns them.
 func (c *Changes) fresh(n Name, k *Known, read reading) bool {
 	if c == nil || uint64(read) > c.Now() {
 		return true
 	}
-	if slices.ContainsFunc(k.Relations, func(r *Relation) bool { return r.Root != nil || r.Kind == "partitioned" }) {
+	if slices.ContainsFunc(k.Relations, func(r *Relation) bool { return r.Root != nil || r.Kind == "partitioned" || r.Inherits }) {
 		return false
 	}
 	c.mu.Lock()

@@ -156,9 +156,9 @@ func (c *clientHalf) learnFor(s *rewrite.Script, missing []rewrite.Name, catalog
 			return false, nil
 		}
 		names := catalog.Ask(missing)
-		answer, err := c.question(uncompiled, postgres.NamesQuery(names))
+		answer, err := askNames(c.question, names)
 		if err != nil {
-			return false, fmt.Errorf("ask for names: %w", err)
+			return false, err
 		}
 		return c.learnNames(answer, catalog, names), nil
 	case !first || !c.pipeline.idle('T') || !queries(s):
@@ -214,7 +214,7 @@ func within(c *clientHalf, keep bool, ask ...func() (*own, error)) (ok bool, err
 func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog) (asked bool, err error) {
 	var settings, answer *own
 	questions := []func() (*own, error){func() (q *own, err error) {
-		answer, err = c.question(uncompiled, postgres.NamesQuery(names))
+		answer, err = askNames(c.question, names)
 		return answer, err
 	}}
 	if catalog == nil {
@@ -387,16 +387,34 @@ func read(p *pipeline, ask func(sql ...string) (*own, error), names []rewrite.Na
 		}
 		whole = len(small.rows) == 1 && string(small.rows[0][0]) == "t"
 	}
-	query := postgres.NamesQuery(names)
+	var answer *own
 	if whole {
-		names, query = nil, postgres.CatalogQuery()
+		names = nil
+		answer, err = ask(uncompiled, postgres.CatalogQuery())
+	} else {
+		answer, err = askNames(ask, names)
 	}
-	answer, err := ask(uncompiled, query)
 	if err != nil {
 		return nil, false, "", fmt.Errorf("ask for the catalog: %w", err)
 	}
 	read, why = load(p, answer, names)
 	return read, whole, why, nil
+}
+
+// askNames asks for what the catalog says of names.
+func askNames(ask func(sql ...string) (*own, error), names []rewrite.Name) (*own, error) {
+	q, err := ask(uncompiled, postgres.NamesQuery(names))
+	if err != nil || q.err != nil {
+		return q, err
+	}
+	if query := postgres.RestQuery(texts(q.rows)); query != "" {
+		rest, err := ask(uncompiled, query)
+		if err != nil {
+			return nil, err
+		}
+		q.rows, q.err = append(q.rows, rest.rows...), rest.err
+	}
+	return q, nil
 }
 
 // interval reads a setting that is a time: "2min", or "0" (manual, 20.1.1); 0 if it makes no sense. Servers before PostgreSQL 14 do not have it.
@@ -431,18 +449,23 @@ func load(p *pipeline, answer *own, names []rewrite.Name) (read *postgres.Readin
 	}
 	why = "a defect of wirecheck"
 	p.guard(func() {
-		rows := make([][]string, len(answer.rows))
-		for i, r := range answer.rows {
-			for _, cell := range r {
-				rows[i] = append(rows[i], string(cell))
-			}
-		}
 		var err error
-		if read, err = postgres.ReadCatalog(rows, names); err != nil {
+		if read, err = postgres.ReadCatalog(texts(answer.rows), names); err != nil {
 			why = err.Error()
 		} else {
 			why = ""
 		}
 	})
 	return read, why
+}
+
+// texts gives rows as texts; NULLs are empty.
+func texts(rows [][][]byte) [][]string {
+	list := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			list[i] = append(list[i], string(cell))
+		}
+	}
+	return list
 }

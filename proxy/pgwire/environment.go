@@ -89,7 +89,9 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 		}
 		v.schema, v.counted = true, false
 		v.defined++
-		v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
+		if temp := func(name string) bool { return slices.Contains(v.facts.TempNames, name) }; len(p.Changes) == 0 || v.facts.TempNames == nil || slices.ContainsFunc(p.Changes, temp) {
+			v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
+		}
 	}
 	if p.Verb == "set" && (mentions(p.Text, "client_min_messages") || mentions(p.Text, "client_connection_check_interval")) || p.Verb == "select" && mentions(p.Text, "set_config") {
 		v.settled = false

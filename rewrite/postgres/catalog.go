@@ -10,10 +10,7 @@ import (
 )
 
 // relationRow makes the JSON text of one relation. All parts are found by an index, so a question for some names costs the
-// same in a database of any size: what a foreign key does to the tables that refer to one shows in the triggers that
-// make it (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default; the even ones when a row
-// is deleted, the odd ones when the columns change to which the key refers). The parts are
-// aggregates, as the server would rather read all of a table to answer an EXISTS.
+// same in a database of any size. The parts are aggregates, as the server would rather read all of a table to answer an EXISTS.
 var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
@@ -23,9 +20,36 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
  'excludes', (SELECT pg_catalog.bool_or(indisexclusion OR indisunique AND NOT (indimmediate AND indisvalid AND indpred IS NULL AND indexprs IS NULL)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
- 'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1650, 1652)),
+ 'rules', c.relhasrules, 'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
+ 'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+ 'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
+ 'inherits', (SELECT pg_catalog.bool_or(p.relkind = 'r') FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent WHERE inhrelid = c.oid OR inhparent = c.oid),
+ 'rows', c.reltuples, 'more', ` + more + `)::pg_catalog.text` + relations
+
+// relations are what is asked for.
+const relations = `
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'`
+
+// more has a letter for each part of restRows that has something to say of a relation.
+const more = `pg_catalog.concat(CASE WHEN c.relhastriggers THEN 't' END, CASE WHEN c.relkind = 'v' THEN 'v' END, CASE WHEN c.relkind = 'p' OR c.relispartition THEN 'p' END)`
+
+// restRows makes the JSON texts of what only relations with triggers, views and partitions have. The server plans all of it for longer than relationRow, so
+// it is asked for by itself, where there are any. What a foreign key does to the tables that refer to one shows in the triggers that make it
+// (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default; the even ones when a row is deleted, the odd ones when the
+// columns change to which the key refers).
+func restRows(letters string) string {
+	row := "SELECT pg_catalog.json_build_object('k', 'rest', 'oid', c.oid"
+	for _, l := range letters {
+		row += ",\n " + restParts[l]
+	}
+	return row + ")::pg_catalog.text" + relations
+}
+
+var restParts = map[rune]string{
+	't': `'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1650, 1652)),
    pg_catalog.json_agg(confkey) FILTER (WHERE tgisinternal AND tgfoid IN (1647, 1651, 1653)))
-  FROM pg_catalog.pg_trigger LEFT JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint WHERE tgrelid = c.oid), 'rules', c.relhasrules,
+  FROM pg_catalog.pg_trigger LEFT JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint WHERE tgrelid = c.oid),
  'referrers', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(rn.nspname, r.relname, k.conkey, k.confkey, t.oid::pg_catalog.int8, tgfoid = 1646, tgenabled IN ('O', 'A') AND
     (SELECT pg_catalog.bool_and(oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace) FROM pg_catalog.pg_operator WHERE oid = ANY (conpfeqop))) ORDER BY k.oid)
   FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint JOIN pg_catalog.pg_class r ON r.oid = conrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace
@@ -33,17 +57,12 @@ var relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid,
  'references', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(k.conkey[1], rn.nspname, r.relname, k.confkey[1]) ORDER BY k.oid)
   FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class r ON r.oid = confrelid JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace JOIN pg_catalog.pg_operator o ON o.oid = k.conpfeqop[1]
   WHERE conrelid = c.oid AND contype = 'f' AND convalidated AND NOT condeferrable AND pg_catalog.array_length(conkey, 1) = 1 AND oprname = '=' AND oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND
-   (SELECT pg_catalog.bool_and(tgenabled IN ('O', 'A')) FROM pg_catalog.pg_trigger WHERE tgconstraint = k.oid)),
- 'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
- 'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
- 'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
- 'view', CASE WHEN c.relkind = 'v' THEN ` + viewRow + ` END,
- 'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
- 'inherits', (SELECT pg_catalog.bool_or(p.relkind = 'r') FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent WHERE inhrelid = c.oid OR inhparent = c.oid),
- 'rows', c.reltuples, 'parts', CASE WHEN c.relkind = 'p' THEN
-  (` + partitionsOf("c.oid") + ` SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM "wirecheck p" JOIN pg_catalog.pg_class d ON d.oid = r) END)::pg_catalog.text
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'`
+   (SELECT pg_catalog.bool_and(tgenabled IN ('O', 'A')) FROM pg_catalog.pg_trigger WHERE tgconstraint = k.oid))`,
+	'v': `'view', CASE WHEN c.relkind = 'v' THEN ` + viewRow + ` END`,
+	'p': `'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
+ 'parts', CASE WHEN c.relkind = 'p' THEN
+  (` + partitionsOf("c.oid") + ` SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM "wirecheck p" JOIN pg_catalog.pg_class d ON d.oid = r) END`,
+}
 
 // partitionsOf begins a query that finds the partitions of a table, at all depths, as r of "wirecheck p". pg_partition_tree would lock them all
 // (partitionfuncs.c), and so wait, perhaps for ever, for definitions that the client's statement has nothing to do with.
@@ -92,10 +111,10 @@ func SmallQuery(n int) string {
 // same whatever standard_conforming_strings is. pg_catalog is named everywhere since the search path may have other
 // things of these names.
 func CatalogQuery() string {
-	return relationRow + "\nUNION ALL\n" + fmt.Sprintf(functionRow, "") + "\nUNION ALL\n" + serverRow
+	return relationRow + "\nUNION ALL\n" + restRows("tvp") + " AND " + more + " <> ''\nUNION ALL\n" + fmt.Sprintf(functionRow, "") + "\nUNION ALL\n" + serverRow
 }
 
-// NamesQuery is a CatalogQuery for some names.
+// NamesQuery is a CatalogQuery for some names. RestQuery asks for what its answer lacks.
 func NamesQuery(names []rewrite.Name) string {
 	var relations, functions []string
 	for _, n := range names {
@@ -115,6 +134,27 @@ func NamesQuery(names []rewrite.Name) string {
 		query += "\nUNION ALL\n" + fmt.Sprintf(functionRow, " WHERE proname = ANY (ARRAY["+strings.Join(functions, ", ")+"]::pg_catalog.name[])")
 	}
 	return query
+}
+
+// RestQuery is the query whose rows ReadCatalog takes behind those of a NamesQuery, or "" if it needs none.
+func RestQuery(rows [][]string) string {
+	var oids []string
+	letters := ""
+	for _, row := range rows {
+		var r catalogRow
+		if len(row) == 1 && json.Unmarshal([]byte(row[0]), &r) == nil && r.More != "" {
+			oids = append(oids, strconv.FormatUint(uint64(r.OID), 10))
+			for _, l := range r.More {
+				if !strings.ContainsRune(letters, l) {
+					letters += string(l)
+				}
+			}
+		}
+	}
+	if oids == nil {
+		return ""
+	}
+	return restRows(letters) + " AND c.oid = ANY (ARRAY[" + strings.Join(oids, ", ") + "]::pg_catalog.oid[])"
 }
 
 type catalogRow struct {
@@ -138,6 +178,7 @@ type catalogRow struct {
 	View        []json.RawMessage   `json:"view"` // see viewRow
 	Root        uint32              `json:"root,string"`
 	Inherits    bool                `json:"inherits"`
+	More        string              `json:"more"` // a row "rest" tells more
 	Rows        float64             `json:"rows"`
 	Parts       [][]json.RawMessage `json:"parts"`
 	// functions
@@ -171,7 +212,8 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 	return c, nil
 }
 
-// ReadCatalog understands the rows of a CatalogQuery, or of a NamesQuery for names.
+// ReadCatalog understands the rows of a CatalogQuery, or of a NamesQuery for names and its RestQuery. A relation that the second of these no longer
+// found is none.
 func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 	in := &Reading{Known: make(map[rewrite.Name]*rewrite.Known, len(rows))}
 	for _, n := range names {
@@ -189,6 +231,8 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 	roots := map[*rewrite.Relation]uint32{}
 	byOID := map[uint32]*rewrite.Relation{}
 	functions := false
+	var relations []*catalogRow
+	rest := make(map[uint32]string)
 	for i, row := range rows {
 		if len(row) != 1 {
 			return nil, fmt.Errorf("catalog row %d has %d columns, not 1", i+1, len(row))
@@ -199,16 +243,9 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 		}
 		switch r.K {
 		case "rel":
-			rel, err := r.relation()
-			if err != nil {
-				return nil, fmt.Errorf("read catalog row %d (%s.%s): %w", i+1, r.Schema, r.Name, err)
-			}
-			k := known(rewrite.Name{Name: rel.Name})
-			k.Relations = append(k.Relations, rel)
-			byOID[rel.OID] = rel
-			if r.Root != 0 && r.Root != r.OID {
-				roots[rel] = r.Root
-			}
+			relations = append(relations, &r)
+		case "rest":
+			rest[r.OID] = row[0]
 		case "functions":
 			functions = len(r.Aggregates) > 0
 			for kind, list := range map[rewrite.FunctionKind][]string{
@@ -227,6 +264,27 @@ func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
 	}
 	if in.Server.Database == "" || names == nil && !functions {
 		return nil, fmt.Errorf("the catalog is not complete: %d rows", len(rows))
+	}
+	for _, r := range relations {
+		if r.More != "" {
+			text, there := rest[r.OID]
+			if !there {
+				continue
+			}
+			if err := json.Unmarshal([]byte(text), r); err != nil {
+				return nil, fmt.Errorf("read the rest of %s.%s: %w", r.Schema, r.Name, err)
+			}
+		}
+		rel, err := r.relation()
+		if err != nil {
+			return nil, fmt.Errorf("read %s.%s of the catalog: %w", r.Schema, r.Name, err)
+		}
+		k := known(rewrite.Name{Name: rel.Name})
+		k.Relations = append(k.Relations, rel)
+		byOID[rel.OID] = rel
+		if r.Root != 0 && r.Root != r.OID {
+			roots[rel] = r.Root
+		}
 	}
 	for rel, root := range roots {
 		if rel.Root = byOID[root]; rel.Root == nil {
@@ -252,7 +310,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Rows: r.Rows,
 	}
 	var referred [][]int
-	if err := unpack(r.Triggers, &rel.HasTriggers, &rel.CascadesDelete, &referred); err != nil {
+	if err := unpack(r.Triggers, &rel.HasTriggers, &rel.CascadesDelete, &referred); r.Triggers != nil && err != nil {
 		return nil, err
 	}
 	names := map[int]string{}

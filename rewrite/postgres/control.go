@@ -104,57 +104,6 @@ func (x *planner) ddl(n *pg.Node) {
 	}
 }
 
-// confined gives the bare names of the only relations that a definition changes, for all sessions, or nothing if it may
-// change others.
-func confined(n *pg.Node) (names []string) {
-	var what proto.Message
-	switch s := n.Node.(type) {
-	case *pg.Node_CreateStmt: // with those that it refers to, inherits from or is a partition of
-		what = s.CreateStmt
-	case *pg.Node_IndexStmt:
-		what = s.IndexStmt.Relation
-	case *pg.Node_CreateTableAsStmt:
-		what = s.CreateTableAsStmt.Into.GetRel()
-	case *pg.Node_SelectStmt:
-		what = firstArm(s.SelectStmt).GetIntoClause().GetRel()
-	case *pg.Node_ViewStmt:
-		what = s.ViewStmt.View
-	case *pg.Node_CreateSeqStmt:
-		what = s.CreateSeqStmt.Sequence
-	case *pg.Node_CreateTrigStmt:
-		what = s.CreateTrigStmt
-	case *pg.Node_AlterTableStmt:
-		for _, c := range s.AlterTableStmt.Cmds {
-			if c.GetAlterTableCmd().GetBehavior() == pg.DropBehavior_DROP_CASCADE {
-				return nil
-			}
-		}
-		if s.AlterTableStmt.Objtype == pg.ObjectType_OBJECT_TABLE {
-			what = s.AlterTableStmt
-		}
-	case *pg.Node_RenameStmt:
-		if t := s.RenameStmt.RenameType; t == pg.ObjectType_OBJECT_TABLE || t == pg.ObjectType_OBJECT_COLUMN && s.RenameStmt.RelationType == pg.ObjectType_OBJECT_TABLE {
-			names, what = []string{s.RenameStmt.Newname}, s.RenameStmt.Relation
-		}
-	case *pg.Node_DropStmt:
-		if s.DropStmt.RemoveType == pg.ObjectType_OBJECT_TABLE && s.DropStmt.Behavior == pg.DropBehavior_DROP_RESTRICT {
-			for _, o := range s.DropStmt.Objects {
-				names = append(names, pgsyntax.LastName(o.GetList().GetItems()))
-			}
-		}
-	}
-	if what == nil {
-		return names
-	}
-	pgsyntax.Walk(what, func(m proto.Message) bool {
-		if rv, ok := m.(*pg.RangeVar); ok {
-			names = append(names, rv.Relname)
-		}
-		return true
-	})
-	return names
-}
-
 // mention looks up what a text names, where no catalog may be used: so it is known that one is needed. Definitions need
 // none, unless columns are hidden.
 func mention(c *rewrite.View, tree *pg.ParseResult, hides bool) {

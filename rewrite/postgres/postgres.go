@@ -244,8 +244,10 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		node := unqualified(raw.Stmt)
 		x.understand(node)
 		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt) || asksElsewhere(raw.Stmt, tree))
-		if x.plan.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) {
-			x.plan.Changes = confined(raw.Stmt)
+		if p := x.plan; p.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) && !asksElsewhere(raw.Stmt, tree) {
+			var known bool
+			p.Changes, known = confined(raw.Stmt)
+			p.Schema = !known || p.Temp || len(p.Changes) > 0
 		}
 		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
 			c = noCatalog() // what follows in the text may mean other tables

@@ -100,6 +100,12 @@ var remakes = []struct{ name, steps, want string }{
 		p b INSERT INTO item VALUES (1, '', 7) ON CONFLICT (id) DO UPDATE SET stock = excluded.stock
 		m a INSERT INTO item VALUES (1, '', 8, 1, 1) ON DUPLICATE KEY UPDATE stock = VALUES(stock)
 		m b INSERT INTO item VALUES (1, '', 7, 1, 1) ON DUPLICATE KEY UPDATE stock = VALUES(stock)`, "lost"},
+	{"branches of CASE", `a UPDATE item SET stock = CASE id WHEN 1 THEN 8 WHEN 2 THEN 18 END WHERE id IN (1, 2)
+		b UPDATE item SET stock = CASE WHEN (item.id = 1) THEN 7 WHEN (item.id = 2) THEN 17 ELSE NULL END WHERE item.id IN (1, 2)`, "lost"},
+	{"branches of CASE for other rows", `a UPDATE item SET stock = CASE id WHEN 1 THEN 8 ELSE stock END WHERE id IN (1, 2)
+		b UPDATE item SET stock = CASE id WHEN 2 THEN 17 ELSE stock END WHERE id = 2`, ""},
+	{"branches of CASE, and the version", `a UPDATE item SET stock = CASE id WHEN 1 THEN 8 END, version = 2 WHERE id = 1 AND version = 1
+		b UPDATE item SET stock = CASE id WHEN 1 THEN 7 END, version = 2 WHERE id = 1 AND version = 1`, ""},
 	{"rows of VALUES", `p a UPDATE item SET stock = v.n FROM (VALUES (1, 8), (2, 18)) AS v(id, n) WHERE item.id = v.id
 		p b UPDATE item AS t SET stock = v.n::int FROM (VALUES (7, 1), (17, 2)) AS v(n, id) WHERE v.id = t.id`, "lost"},
 	{"rows of VALUES in front", `p a UPDATE item SET stock = 8 WHERE id = 1

@@ -160,7 +160,7 @@ func rekeys(n *version) bool {
 	}
 	for part := range strings.SplitSeq(n.row.label, ", ") {
 		column, value, _ := strings.Cut(part, "=")
-		if change(strings.ToLower(column), strings.Trim(value, "'")) {
+		if does(change, strings.ToLower(column), strings.Trim(value, "'")) {
 			return true
 		}
 	}

@@ -434,27 +434,28 @@ func (k *claim) lost(n, w *version) (lost, sure bool) {
 	if !known {
 		return true, false
 	}
-	if !change(k.Column, k.Read) {
+	changed, certain := change(k.Column, k.Read)
+	if !changed {
 		return false, true
 	}
 	guards := k.t.stmts[k.stmt].columns.operands
 	if w.inserted() {
 		more, told := k.guards(w)
-		if known = told; told {
+		if certain = certain && told; told {
 			guards = slices.Concat(guards, more)
 		}
 	}
 	for _, o := range guards {
-		if (o.Role == history.RoleEqual || o.Role == history.RoleIsNull || o.Role == history.RoleChecked) && change(o.Column, o.Value) {
+		if (o.Role == history.RoleEqual || o.Role == history.RoleIsNull || o.Role == history.RoleChecked) && does(change, o.Column, o.Value) {
 			return false, true
 		}
 	}
-	return true, known && k.Kind != "" && k.Kind != current
+	return true, certain && k.Kind != "" && k.Kind != current
 }
 
 // changed tells which columns of the row the writer of n gave another value than the one that is asked for. It is not known if one of the writer's
 // statements does not tell, or it deleted the row and did not make it anew.
-func (n *version) changed(row history.Row) (change func(column, from string) bool, known bool) {
+func (n *version) changed(row history.Row) (change func(column, from string) (changed, certain bool), known bool) {
 	t := n.writer
 	var list []*columns
 	for _, i := range t.writes {
@@ -474,28 +475,63 @@ func (n *version) changed(row history.Row) (change func(column, from string) boo
 			list = append(list, k)
 		}
 	}
-	return func(column, from string) bool {
-		return slices.ContainsFunc(list, func(k *columns) bool { return k.change(column, from, n) })
+	return func(column, from string) (changed, certain bool) {
+		for _, k := range list {
+			did, sure := k.change(column, from, n)
+			changed, certain = changed || did, certain || did && sure
+		}
+		return changed, certain
 	}, len(list) > 0
 }
 
 // change reports whether the statement gave the column of a row another value. Frameworks write all columns back, those too that are as they were read. An
 // empty from may also stand for NULL. A column that the condition says is NULL (a soft delete's deleted_at) does not change by NULL.
-func (k *columns) change(column, from string, n *version) bool {
+func (k *columns) change(column, from string, n *version) (changed, certain bool) {
 	for _, o := range k.operands {
 		if o.Column != column || !o.Role.Assigns() {
 			continue
 		}
 		null := o.Role == history.RoleNull
-		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool {
-			return d.Column == column && n.isOf(d.Row) && (d.Kind == "copy" || null && d.Read == "")
-		})
-		if null {
-			return !back && from != "" && !slices.Contains(k.operands, history.Operand{Column: column, Role: history.RoleIsNull})
+		back, other := false, false
+		for _, d := range k.derived {
+			if d.Column == column && n.isOf(d.Row) {
+				back = back || d.Kind == "copy" || null && d.Read == ""
+				other = other || d.Kind != "" && d.Kind != "copy"
+			}
 		}
-		return !back && (o.Role != history.RoleSet || !flow.Same(o.Value, from))
+		switch {
+		case null:
+			return !back && from != "" && !slices.Contains(k.operands, history.Operand{Column: column, Role: history.RoleIsNull}), true
+		case back:
+			return false, true
+		case o.Role == history.RoleSet:
+			return !flow.Same(o.Value, from), true
+		}
+		if now, told := n.valueOf(column); told && from != "" {
+			return now == nil || !flow.Same(*now, from), true
+		}
+		return true, other || o.Role != history.RoleUnknown
 	}
-	return false
+	return false, true
+}
+
+// does reports whether a writer changed a column, or may have.
+func does(change func(column, from string) (changed, certain bool), column, from string) bool {
+	changed, _ := change(column, from)
+	return changed
+}
+
+// valueOf is the value of a column, in lower case, as far as the version's image tells.
+func (v *version) valueOf(column string) (value *string, told bool) {
+	if value, told = v.image.values[column]; told {
+		return value, true
+	}
+	for name, value := range v.image.values {
+		if strings.EqualFold(name, column) {
+			return value, true
+		}
+	}
+	return nil, false
 }
 
 // reportLost reports that the claim's statement, which wrote w, overwrote n unseen.

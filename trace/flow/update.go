@@ -84,9 +84,11 @@ type update struct {
 	tokens   []lex.Token
 	literals []Literal // with their columns
 	every    []Literal
+	listed   bool   // a value of a list is read
 	begin    int    // the token that says what it does
 	name     string // of the table
 	list     []history.Operand
+	branches []cased  // of CASE
 	own      []string // columns that are computed from their own values
 	clocks   []string // columns that get the server's time
 	nulls    []int    // where NULL stands in the text, or a parameter that is NULL
@@ -109,10 +111,10 @@ func (u *update) table(end int) (name string) {
 
 func column(t lex.Token) string { return strings.ToLower(strings.Trim(t.Text, "\"`")) }
 
-// value is the literal that stands alone between two places of the text.
-func (u *update) value(from, to int) (string, bool) {
+// value is the literal that stands alone between two places of the text, beside a column or in a list.
+func (u *update) value(column string, from, to int) (string, bool) {
 	for _, l := range u.literals {
-		if l.At >= from && l.End <= to {
+		if l.At >= from && l.End <= to && (u.listed || l.Column == column) {
 			return l.Value, true
 		}
 	}
@@ -160,7 +162,8 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			return 0, false
 		}
 		o := u.operand(name, begin, i)
-		if o.Role == history.RoleUnknown && (own || !values) {
+		branches := u.cases(name, begin, i)
+		if o.Role == history.RoleUnknown && (own || !values) && branches == nil {
 			o.Role = history.RoleComputed
 		}
 		if isClock(u.tokens[begin:i]) {
@@ -169,7 +172,7 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		if own && o.Role == history.RoleComputed {
 			u.own = append(u.own, name)
 		}
-		u.list = append(u.list, o)
+		u.list, u.branches = append(u.list, o), append(u.branches, branches...)
 		if i < len(u.tokens) && u.tokens[i].Text == "," {
 			i++
 			continue
@@ -205,7 +208,7 @@ func (u *update) operand(name string, begin, end int) history.Operand {
 		return o
 	}
 	first, last, ok := u.tokens[begin], u.tokens[end-1], false
-	o.Value, ok = u.value(first.At, last.At+len(last.Text))
+	o.Value, ok = u.value(name, first.At, last.At+len(last.Text))
 	if end == begin+1 && (first.Is("true") || first.Is("false")) {
 		o.Value, ok = strings.ToLower(first.Text), true
 	}
@@ -250,7 +253,7 @@ func (u *update) conditions(from int) {
 			if value.Text == "-" && i+3 < len(rest) {
 				value = rest[i+3]
 			}
-			if v, ok := u.value(rest[i+2].At, value.At+len(value.Text)); ok {
+			if v, ok := u.value(o.Column, rest[i+2].At, value.At+len(value.Text)); ok {
 				o.Role, o.Value = history.RoleEqual, v
 			}
 		case plain && i+2 < len(rest) && rest[i+1].Is("is") && u.null(rest[i+2]):

@@ -150,9 +150,9 @@ func (u *update) alone(name string, begin, end int) history.Operand {
 		}
 	}
 	plain := u.literals
-	u.literals = u.every
+	u.literals, u.listed = u.every, true
 	o := u.operand(name, begin, end)
-	u.literals = plain
+	u.literals, u.listed = plain, false
 	if o.Role == history.RoleSet && u.tokens[begin].Text == "-" && !strings.HasPrefix(o.Value, "-") {
 		o.Value = "-" + o.Value
 	}

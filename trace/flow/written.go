@@ -11,7 +11,7 @@ import (
 type Written struct {
 	Table    string            // its bare name
 	Operands []history.Operand // the columns that it assigns and compares
-	// Rows are the rows that the statement names by their values: of an INSERT, a REPLACE or an upsert, and of UPDATE ... FROM (VALUES ...).
+	// Rows are the rows that the statement names by their values: of an INSERT, a REPLACE or an upsert, of UPDATE ... FROM (VALUES ...), and of the branches of CASE.
 	Rows []Row
 	// New says that it makes these rows: it is an INSERT or a REPLACE.
 	New bool
@@ -39,6 +39,8 @@ func Write(sql string, d lex.Dialect, params []Param, all []string) (w Written) 
 		w = Written{Table: u.name, Operands: u.list}
 		if len(u.rows) > 1 || u.from > 0 {
 			w.Rows = u.offeredRows()
+		} else if len(u.branches) > 0 {
+			w.Rows = u.casedRows()
 		} else if u.tokens[0].Is("insert") && len(u.row) == 0 && len(all) > 0 { // an upsert without a list of columns
 			u = update{}
 			u.read(sql, d, params)

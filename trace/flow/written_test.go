@@ -42,6 +42,17 @@ func TestWrite(t *testing.T) {
 		{`WITH "_data" ("id", "stock") AS (VALUES (1::BIGINT, 8::BIGINT), (2::BIGINT, 18::BIGINT)) UPDATE "item" AS "t" SET "stock" = _data."stock" FROM "_data" WHERE ("t"."id" = _data."id")`,
 			"item : stock unknown , id checked , id checked ; [id=1] stock set 8, id checked , id checked ; [id=2] stock set 18, id checked , id checked "},
 		{"UPDATE item SET stock = v.stock FROM (VALUES (1, 8)) AS v(id, stock), other WHERE item.id = v.id", " : "},
+		{"UPDATE item SET stock = CASE id WHEN 1 THEN 8 WHEN 2 THEN -18 END, n = n + 1 WHERE id IN (1, 2)",
+			"item : stock unknown , n computed , id checked ; [id=1] stock set 8, n computed , id checked ; [id=2] stock set -18, n computed , id checked "},
+		{`UPDATE "item" SET "stock" = (CASE WHEN ("item"."id" = $1) THEN $2 WHEN ("item"."id" = $3) THEN $4::int ELSE NULL END)::integer WHERE "item"."id" IN (1, 2)`,
+			"item : stock unknown , id checked ; [id=1] stock set 8, id checked ; [id=2] stock set 18, id checked "},
+		{"UPDATE item SET a = CASE WHEN id = 1 THEN 8 ELSE a END, b = CASE id WHEN 2 THEN NULL ELSE item.b END",
+			"item : a unknown , b unknown ; [id=1] a set 8, b unknown ; [id=2] a unknown , b null "},
+		{"UPDATE item SET stock = CASE id WHEN 1 THEN 8 ELSE 9 END", "item : stock unknown "},
+		{"UPDATE item SET stock = CASE WHEN id > 1 THEN 8 END", "item : stock unknown "},
+		{"UPDATE item SET stock = CASE WHEN id = 1 AND n = 2 THEN 8 END", "item : stock unknown "},
+		{"UPDATE item SET stock = CASE id WHEN 1 THEN 8 END + 1", "item : stock unknown "},
+		{"UPDATE item SET stock = CASE id WHEN 1 THEN stock + 8 END", "item : stock unknown ; [id=1] stock unknown "},
 		{"UPDATE item SET stock = o.stock FROM other o WHERE item.id = o.id", " : "},
 	} {
 		w := Write(tt.sql, lex.PostgreSQL, params, []string{"id", "stock"})
@@ -62,7 +73,7 @@ func TestWrite(t *testing.T) {
 	if got := w.Table + show(w.Operands); got != "itemid set 1, stock set 8" || !w.New {
 		t.Error(got)
 	}
-	for _, sql := range []string{"", "INSERT", "REPLACE INTO t VALUES (", "WITH v (a) AS (VALUES (", "UPDATE t SET a = v.a FROM (VALUES (1", "DELETE FROM", "WITH a ( b ) AS ( VALUES (1))", "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE"} {
+	for _, sql := range []string{"", "INSERT", "REPLACE INTO t VALUES (", "WITH v (a) AS (VALUES (", "UPDATE t SET a = v.a FROM (VALUES (1", "DELETE FROM", "WITH a ( b ) AS ( VALUES (1))", "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE", "UPDATE t SET a = (CASE WHEN (t.b = 1) THEN 2 ELSE a END)::int WHERE c = 3"} {
 		for cut := range len(sql) + 1 {
 			Write(sql[:cut], lex.MySQL, nil, []string{"a"}) // must not panic
 		}

@@ -21,7 +21,7 @@ func (p *predicate) hides() bool {
 }
 
 // toldGroups completes what statement i asked by what a later event tells of its groups (MySQL family, autocommit).
-func (t *txn) toldGroups(c *Checker, i int32, e *history.Event) {
+func toldGroups(c *Checker, t *txn, i int32, e *history.Event) {
 	completed, left := false, false
 	for k := range e.Reads {
 		r := &e.Reads[k]

@@ -120,6 +120,16 @@ type ShownTable struct {
 // Cascades reports whether foreign keys that refer to it may change other rows when its own change.
 func (r *Relation) Cascades() bool { return r.CascadesDelete || len(r.CascadesUpdate) > 0 }
 
+// ClientColumns are the names of the columns that a client knows, in their order.
+func (r *Relation) ClientColumns() (names []string) {
+	for i := range r.Columns {
+		if a := &r.Columns[i]; !a.Hidden {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 // Attribute is the column of a name; nil if there is none.
 func (r *Relation) Attribute(name string) *Attribute {
 	if i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == name }); i >= 0 {

@@ -171,6 +171,8 @@ type Plan struct {
 	// Listed says that an INSERT got a list of columns (MariaDB: an error in one column then does not keep it from those of the next ones; without a
 	// list it does).
 	Listed bool
+	// Columns are those of the table of an INSERT that does not list them, in their order.
+	Columns []string
 	// Auto is the column whose value for the one row that the statement inserts the answer tells (MySQL family: AUTO_INCREMENT); empty:
 	// none. The session's log tells the rest of the row.
 	Auto string

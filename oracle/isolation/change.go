@@ -113,11 +113,16 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 		}
 		if ch == nil {
 			ch = &change{t: t, first: a.stmt, prev: p, was: before(a, said, were, p), born: a.op == opInsert}
+			if replaces(t, a) {
+				ch.was, ch.born = image{}, false
+			}
 			list = append(list, ch)
 		}
 		ch.v, ch.stmt, ch.now = v, a.stmt, image{known: a.op == opDelete}
 		if a.op != opDelete {
-			ch.now = read(said.became)
+			if ch.now = read(said.became); replaces(t, a) {
+				ch.now = image{exists: true}
+			}
 			v.image = ch.now
 			// It rests on what this write told alone, so that it does not matter when others are told.
 			if a.op == opUpdate && said.were != "" && a.stmt >= clouded {
@@ -142,6 +147,12 @@ func (t *txn) changes(c *Checker, first int) (list []*change) {
 		}
 	}
 	return list
+}
+
+// replaces reports whether the row that a REPLACE made may stand in the place of one that is not told: then it is not known what changed.
+func replaces(t *txn, a *access) bool {
+	s := &t.stmts[a.stmt]
+	return a.op == opInsert && s.verb == "replace" && !s.exact()
 }
 
 // clouded gives the number of the last statement behind which it is not certain what t wrote before, or -1: it may have changed rows that nobody saw (by foreign

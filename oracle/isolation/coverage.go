@@ -317,6 +317,14 @@ func (v *Coverage) unread(why string) {
 	v.Unread[why]++
 }
 
+// evaluated takes back that a statement's predicate reads were not evaluated.
+func (v *Coverage) evaluated(why string) {
+	v.Predicates++
+	if v.Unread[why]--; v.Unread[why] == 0 {
+		delete(v.Unread, why)
+	}
+}
+
 // Since is what was counted after an earlier moment. Transactions that are open, whose writes are awaited, or whose writers are unknown, are those of now.
 func (v Coverage) Since(before Coverage) Coverage {
 	d := v.plus(before, -1)

@@ -4,13 +4,43 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/history"
 	"wirecheck/statement/condition"
+	"wirecheck/trace/lex"
 )
 
 // A statement may ask for groups of rows of which a condition on aggregates decides what the answer shows (history.PredicateRead.Groups). A change of a row changes the
 // answer only where it takes a group over that border, or the answer shows an aggregate of the group. What is known of the groups is what the statement saw.
 // So what a transaction changed in a group is put into it, or taken out of it, all at once: if it did not see that, what became of it; if it did, what was before.
 // What other transactions did to the same group does not count.
+
+// hides reports whether it is not known which groups the answer hides.
+func (p *predicate) hides() bool {
+	_, groups := p.where.Groups()
+	return p.groups == nil && groups.Op != ""
+}
+
+// toldGroups completes what statement i asked by what a later event tells of its groups (MySQL family, autocommit).
+func toldGroups(c *Checker, t *txn, i int32, e *history.Event) {
+	completed, left := false, false
+	for k := range e.Reads {
+		r := &e.Reads[k]
+		where, err := condition.Parse(r.Where)
+		left = left || err != nil || len(where.Reasons()) > 0
+		groups, bad := condition.ParseGroups(r.Groups)
+		n := slices.IndexFunc(t.reads, func(p *predicate) bool { return p.stmt == i && p.table.name == r.Table && p.hides() })
+		if err != nil || bad != nil || n < 0 {
+			continue
+		}
+		p := t.reads[n]
+		p.interval, _ = where.Interval()
+		p.where, p.groups, p.whole, completed = where, groups, r.Whole, true
+	}
+	if completed && !left && e.Unread == "" {
+		c.coverage.evaluated(condition.HiddenGroups)
+		c.conditions.drop(e, lex.Of(t.product().Dialect), condition.HiddenGroups)
+	}
+}
 
 // effects are what the changes of one transaction mean to a predicate read, by group.
 type effects struct {

@@ -60,6 +60,7 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 		return
 	}
 	sees(c, t, &t.stmts[i], e)
+	toldGroups(c, t, i, e)
 	c.addTokens(t, e.Tokens)
 	if was := t.stmts[i].coverage; was != e.Coverage {
 		c.coverage.count(was, -1)

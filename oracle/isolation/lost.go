@@ -49,6 +49,31 @@ func (l lost) add(e *history.Event, d lex.Dialect, coverage history.Coverage, wh
 	if l == nil {
 		return
 	}
+	k := keyOf(e, d, coverage, why)
+	if _, known := l[k]; !known && len(l) >= maxLost {
+		k = lostKey{shape: otherShapes, why: why, coverage: coverage}
+		if _, known := l[k]; !known && len(l) >= 2*maxLost {
+			k.why = ""
+		}
+	}
+	l[k]++
+}
+
+// drop takes back a statement whose conditions were not judged.
+func (l lost) drop(e *history.Event, d lex.Dialect, why string) {
+	if l == nil {
+		return
+	}
+	k := keyOf(e, d, "", why)
+	if _, known := l[k]; !known {
+		k = lostKey{shape: otherShapes, why: why}
+	}
+	if l[k]--; l[k] <= 0 {
+		delete(l, k)
+	}
+}
+
+func keyOf(e *history.Event, d lex.Dialect, coverage history.Coverage, why string) lostKey {
 	sql := e.SQL
 	if len(sql) > maxLostSQL {
 		sql = sql[:maxLostSQL]
@@ -57,13 +82,7 @@ func (l lost) add(e *history.Event, d lex.Dialect, coverage history.Coverage, wh
 	if k.shape == "" {
 		k.shape = k.verb
 	}
-	if _, known := l[k]; !known && len(l) >= maxLost {
-		k = lostKey{shape: otherShapes, why: why, coverage: coverage}
-		if _, known := l[k]; !known && len(l) >= 2*maxLost {
-			k.why = ""
-		}
-	}
-	l[k]++
+	return k
 }
 
 // list gives the shapes and reasons, the most frequent first.

@@ -69,6 +69,7 @@ type predicate struct {
 	counted  bool              // the client saw a number of them or a sum, and no row
 	dirty    bool              // it may have seen what was not committed
 	snapshot *history.Snapshot // nil: not known
+	awaits   bool              // what is known of its groups is still to be told
 	compared bool              // with the changes that were there when its transaction ended
 	// relocked are later reads of the transaction that saw what was current in the table, where it is not known which rows.
 	relocked []*predicate
@@ -146,6 +147,9 @@ func (t *txn) predicates(c *Checker, changes []*change) {
 	}
 	for _, p := range t.reads {
 		if t.stmts[p.stmt].failed || p.compared {
+			continue
+		}
+		if p.awaits = c.late[t.id] == t && p.hides(); p.awaits {
 			continue
 		}
 		p.compared = true
@@ -239,7 +243,7 @@ const unsettled = edgeRW | edgeWR
 
 // relate gives the kind of the dependency between a predicate read and a change; 0: there is none for certain.
 func (p *predicate) relate(ch *change, c *Checker) kinds {
-	if p.t == ch.t || p.t.state != stateCommitted || ch.outside(&p.interval) {
+	if p.t == ch.t || p.awaits || p.t.state != stateCommitted || ch.outside(&p.interval) {
 		return 0
 	}
 	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)

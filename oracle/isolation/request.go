@@ -41,6 +41,7 @@ type requests struct {
 	cut   cut
 	// doubts are findings that wait for writes that are still to be told.
 	doubts []doubt
+	made   map[history.Row][]made // by the rows' aliases
 }
 
 // request is what the application meant as one, as far as its transactions are kept.
@@ -189,8 +190,12 @@ func (q *requests) columnsOf(t *txn, stmt int32, e *history.Event) *columns {
 	k := &columns{operands: slices.Clone(e.Operands), derived: slices.Clone(e.Derived)}
 	if r := t.request; r != nil {
 		for _, d := range k.derived {
-			if d.Txn != t.id {
-				r.claims[d.Row] = append(r.claims[d.Row], claim{t, stmt, d})
+			if d.Txn == t.id {
+				continue
+			}
+			r.claims[d.Row] = append(r.claims[d.Row], claim{t, stmt, d})
+			if alias := q.aliasOf(t, d.Row); alias.Key != "" {
+				r.claims[alias] = append(r.claims[alias], claim{t, stmt, d})
 			}
 		}
 	}
@@ -237,6 +242,7 @@ func (q *requests) judgeWrites(t *txn, first int) {
 			continue
 		}
 		q.judgeClaims(t, a.node.name(), a.stmt)
+		q.judgeAnew(t, a)
 		for n, far := a.node.nextInstalled(), 0; n != nil && far < maxWalk; n, far = n.nextInstalled(), far+1 {
 			if n.writer != t {
 				q.judgeClaims(n.writer, n.name(), n.wstmt)
@@ -289,28 +295,41 @@ func (q *requests) judgeClaim(k claim, r reader, n *version) {
 	if k.t.state != stateCommitted || k.t.reportedLost[k.stmt] || k.t.stmts[k.stmt].failed {
 		return
 	}
-	w, matched := k.t.writtenBy(k.stmt, k.Row)
-	if w == nil {
+	v := r.access().node
+	w, matched := k.t.writtenBy(k.stmt, v)
+	if w == nil || matched && w.row != v.row {
 		return
 	}
-	if v := r.access().node; matched {
+	if matched {
 		// The other request has written the same value before, so that there was nothing to change (MySQL family).
 		if n = nil; w.installed() && v.precedes(w) {
 			n = w
 		}
 	}
-	possible := (*version)(nil)
+	var possible *version
+	found := func(n *version) bool {
+		if q.c.late[n.writer.id] != nil { // What it wrote is still to be told. Then this is judged again.
+			return false
+		}
+		switch lost, sure := k.lost(n, w); {
+		case lost && sure && (k.Kind != asked || n.claims(&k, w)):
+			q.reportLost(k, r, n, w, false)
+			return true
+		case lost && possible == nil:
+			possible = n
+		}
+		return false
+	}
+	if w.row != v.row {
+		if slices.ContainsFunc(q.between(r, w, k.stmt, k.t), found) {
+			return
+		}
+		q.awaits(k, r, w)
+		n = nil
+	}
 	for i := 0; n != nil && (matched || n != w && n.precedes(w)) && i < maxWalk; i++ {
-		if q.c.late[n.writer.id] != nil {
-			// What it wrote is still to be told. Then this is judged again.
-		} else if n.writer != r.t && n.writer != k.t && n.writer.request != k.t.request {
-			switch lost, sure := k.lost(n); {
-			case lost && sure && (k.Kind != asked || n.claims(&k, w)):
-				q.reportLost(k, r, n, w, false)
-				return
-			case lost && possible == nil:
-				possible = n
-			}
+		if n.writer != r.t && n.writer != k.t && n.writer.request != k.t.request && found(n) {
+			return
 		}
 		if n = n.nextInstalled(); matched {
 			break
@@ -378,17 +397,20 @@ func (n *version) assigned(k *claim) (last history.Operand, known bool) {
 	return last, true
 }
 
-// writtenBy is the version that a statement of t gave a row, or, if there was nothing to change, the one that it matched.
-func (t *txn) writtenBy(stmt int32, row history.Row) (v *version, matched bool) {
+// writtenBy is the version that a statement of t gave the row of v, or, if there was nothing to change, the one that it matched.
+func (t *txn) writtenBy(stmt int32, v *version) (w *version, matched bool) {
 	for i := range t.accesses {
 		a := &t.accesses[i]
-		if a.op == opMatch && a.stmt == stmt && a.node != nil && a.node.name() == row {
+		if a.stmt != stmt || a.node == nil || !a.node.sameKey(v) {
+			continue
+		}
+		if a.op == opMatch {
 			return a.node, true
 		}
-		if a.op == opUpdate && a.stmt == stmt && a.node != nil && a.node.name() == row {
+		if a.op == opUpdate || a.op == opInsert {
 			// What the transaction wrote last stands for all of it in the order of versions.
 			for k := i + 1; k < len(t.accesses); k++ {
-				if b := &t.accesses[k]; b.op.writes() && b.node != nil && b.node.is == live && b.node.name() == row {
+				if b := &t.accesses[k]; b.op.writes() && b.node != nil && b.node.is == live && b.node.row != nil && b.node.row == a.node.row {
 					a = b
 				}
 			}
@@ -405,27 +427,35 @@ func (t *txn) lockedBefore(stmt int32, row history.Row) bool {
 	})
 }
 
-// lost reports whether the claim's statement overwrites what version n changed without having checked it. It is not sure if what n changed is not
-// known, or the value that was written shows no relation to the one that was read, or the server computed it.
-func (k *claim) lost(n *version) (lost, sure bool) {
-	change, known := n.changed(k.Row)
+// lost reports whether the claim's statement, which wrote w, overwrites what version n changed without having checked it. It is not sure if what n changed is
+// not known, or the value that was written shows no relation to the one that was read, or the server computed it.
+func (k *claim) lost(n, w *version) (lost, sure bool) {
+	change, known := n.changed(n.name())
 	if !known {
 		return true, false
 	}
-	if !change(k.Column, k.Read) {
+	changed, certain := change(k.Column, k.Read)
+	if !changed {
 		return false, true
 	}
-	for _, o := range k.t.stmts[k.stmt].columns.operands {
-		if (o.Role == history.RoleEqual || o.Role == history.RoleIsNull || o.Role == history.RoleChecked) && change(o.Column, o.Value) {
+	guards := k.t.stmts[k.stmt].columns.operands
+	if w.inserted() {
+		more, told := k.guards(w)
+		if certain = certain && told; told {
+			guards = slices.Concat(guards, more)
+		}
+	}
+	for _, o := range guards {
+		if (o.Role == history.RoleEqual || o.Role == history.RoleIsNull || o.Role == history.RoleChecked) && does(change, o.Column, o.Value) {
 			return false, true
 		}
 	}
-	return true, k.Kind != "" && k.Kind != current
+	return true, certain && k.Kind != "" && k.Kind != current
 }
 
 // changed tells which columns of the row the writer of n gave another value than the one that is asked for. It is not known if one of the writer's
-// statements does not tell.
-func (n *version) changed(row history.Row) (change func(column, from string) bool, known bool) {
+// statements does not tell, or it deleted the row and did not make it anew.
+func (n *version) changed(row history.Row) (change func(column, from string) (changed, certain bool), known bool) {
 	t := n.writer
 	var list []*columns
 	for _, i := range t.writes {
@@ -433,33 +463,75 @@ func (n *version) changed(row history.Row) (change func(column, from string) boo
 		if a.node == nil || a.node.name() != row {
 			continue
 		}
-		if a.op != opUpdate || t.stmts[a.stmt].columns == nil {
+		k := t.stmts[a.stmt].columns
+		switch {
+		case a.op == opDelete:
+			list = a.node.anew()
+		case k == nil:
 			return nil, false
+		case a.op == opInsert:
+			list = []*columns{k}
+		default:
+			list = append(list, k)
 		}
-		list = append(list, t.stmts[a.stmt].columns)
 	}
-	return func(column, from string) bool {
-		return slices.ContainsFunc(list, func(k *columns) bool { return k.change(column, from, row) })
+	return func(column, from string) (changed, certain bool) {
+		for _, k := range list {
+			did, sure := k.change(column, from, n)
+			changed, certain = changed || did, certain || did && sure
+		}
+		return changed, certain
 	}, len(list) > 0
 }
 
 // change reports whether the statement gave the column of a row another value. Frameworks write all columns back, those too that are as they were read. An
 // empty from may also stand for NULL. A column that the condition says is NULL (a soft delete's deleted_at) does not change by NULL.
-func (k *columns) change(column, from string, row history.Row) bool {
+func (k *columns) change(column, from string, n *version) (changed, certain bool) {
 	for _, o := range k.operands {
 		if o.Column != column || !o.Role.Assigns() {
 			continue
 		}
 		null := o.Role == history.RoleNull
-		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool {
-			return d.Row == row && d.Column == column && (d.Kind == "copy" || null && d.Read == "")
-		})
-		if null {
-			return !back && from != "" && !slices.Contains(k.operands, history.Operand{Column: column, Role: history.RoleIsNull})
+		back, other := false, false
+		for _, d := range k.derived {
+			if d.Column == column && n.isOf(d.Row) {
+				back = back || d.Kind == "copy" || null && d.Read == ""
+				other = other || d.Kind != "" && d.Kind != "copy"
+			}
 		}
-		return o.Role != history.RoleSet || !back && !flow.Same(o.Value, from)
+		switch {
+		case null:
+			return !back && from != "" && !slices.Contains(k.operands, history.Operand{Column: column, Role: history.RoleIsNull}), true
+		case back:
+			return false, true
+		case o.Role == history.RoleSet:
+			return !flow.Same(o.Value, from), true
+		}
+		if now, told := n.valueOf(column); told && from != "" {
+			return now == nil || !flow.Same(*now, from), true
+		}
+		return true, other || o.Role != history.RoleUnknown
 	}
-	return false
+	return false, true
+}
+
+// does reports whether a writer changed a column, or may have.
+func does(change func(column, from string) (changed, certain bool), column, from string) bool {
+	changed, _ := change(column, from)
+	return changed
+}
+
+// valueOf is the value of a column, in lower case, as far as the version's image tells.
+func (v *version) valueOf(column string) (value *string, told bool) {
+	if value, told = v.image.values[column]; told {
+		return value, true
+	}
+	for name, value := range v.image.values {
+		if strings.EqualFold(name, column) {
+			return value, true
+		}
+	}
+	return nil, false
 }
 
 // reportLost reports that the claim's statement, which wrote w, overwrote n unseen.

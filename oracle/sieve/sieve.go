@@ -277,6 +277,9 @@ func (s *Sieve) statement(e *history.Event) {
 	if s.part != nil {
 		s.part.told(t)
 	}
+	if e.Request != "" && !s.opts.Transactions && anew(e) {
+		s.undecided("a request made a row anew in the place of one that has another number")
+	}
 	if i := t.find(e.N); i >= 0 {
 		st := &t.stmts[i]
 		st.current, st.to = st.current || e.CurrentRead, max(st.to, e.To)
@@ -315,6 +318,19 @@ func (s *Sieve) statement(e *history.Event) {
 	if most := s.opts.MaxAccesses; most > 0 && (len(t.stmts) > most || t.told > most) {
 		s.undecided("a transaction is too large")
 	}
+}
+
+// anew reports whether a statement made a row in the place of another one, which its request had read, or may have (MySQL family): no edge of rows tells that.
+func anew(e *history.Event) bool {
+	if e.Verb == "replace" {
+		return true
+	}
+	if e.Verb != "insert" || !slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Op == history.OpInsert }) {
+		return false
+	}
+	return slices.ContainsFunc(e.Derived, func(d history.Derived) bool {
+		return !slices.ContainsFunc(e.Accesses, func(a history.Access) bool { return a.Row == d.Row })
+	})
 }
 
 // request says that a transaction is of a request, by the hash of its name.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"wirecheck/history"
 	"wirecheck/trace/flow"
@@ -14,7 +15,9 @@ import (
 // reads is what a request has read last.
 type reads struct {
 	rows   map[history.Row]columns
-	totals []total // the latest ones
+	totals []total                 // the latest ones
+	names  map[history.Row]string  // of rows
+	named  map[rowName]history.Row // by them
 	// long are tables, without schema, of which an answer had more values than are kept.
 	long map[string]bool
 }
@@ -54,6 +57,7 @@ func (values columns) without(by load) columns {
 
 // value is the value of a column as a statement read it.
 type value struct {
+	row     history.Row
 	txn     uint64
 	n       int
 	version string
@@ -77,6 +81,7 @@ func (rs *Requests) note(known *reads, a *history.Access, cells []Cell, ev *hist
 	if len(cells) == 0 || a.Row.Key == "" || rs.size+len(cells) > 2*maxValues {
 		return
 	}
+	known.called(a)
 	row := known.rows[a.Row]
 	if row == nil {
 		row = make(columns, len(cells))
@@ -84,7 +89,7 @@ func (rs *Requests) note(known *reads, a *history.Access, cells []Cell, ev *hist
 	}
 	before := len(row)
 	for _, c := range cells {
-		v := value{txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread, null: c.Null, load: by}
+		v := value{row: a.Row, txn: ev.Txn, n: ev.N, version: a.Version, text: c.Text, asked: c.asked, unread: c.Null || c.Unread, null: c.Null, load: by}
 		old, ok := row[c.Column]
 		switch {
 		case !ok && c.Unread:
@@ -249,44 +254,62 @@ func selectedConstants(sql string, d lex.Dialect) (n int) {
 	return n
 }
 
-// derive tells which of the values that an UPDATE assigns may come from what its request has read of the rows of its table, and forgets what it
+// derive tells which of the values that a statement assigns may come from what its request has read of the rows of its table, and forgets what it
 // overwrites. Which rows it really writes may become known later (MySQL family). own are the columns that it computes from their own values. mu is held.
-func (rs *Requests) derive(known *reads, ev *history.Event, table string, own []string, by load) (list []history.Derived) {
+func (rs *Requests) derive(known *reads, ev *history.Event, w *flow.Written, own []string, by load) (list []history.Derived) {
 	for row, values := range known.rows {
-		if !writes(table, ev, row) || !addresses(values, ev.Operands) {
+		operands := w.Operands
+		if len(w.Rows) > 0 && strings.EqualFold(w.Table, history.Bare(row.Table)) {
+			this, certain := rowNamed(w.Rows, known.names[row])
+			if this == nil && (certain || w.New) {
+				continue
+			} else if this != nil {
+				operands = this.Operands
+			}
+		}
+		if w.New && !strings.EqualFold(w.Table, history.Bare(row.Table)) || !w.New && (!writes(w.Table, ev, row) || !addresses(values, operands)) {
 			continue
 		}
-		values := values.without(by)
-		renewed := renews(values, ev.Operands)
-		for _, o := range ev.Operands {
-			v, ok := values[o.Column]
-			if !ok || !o.Role.Assigns() {
-				continue
-			}
-			if o.Role == history.RoleComputed {
-				if slices.Contains(own, o.Column) && v.counts() && !compares(ev.Operands, o.Column) && len(list) < maxCells {
-					list = append(list, v.derived(row, o, flow.Current))
-				}
-				continue
-			}
-			if (!v.unread || v.null && v.earlier == nil) && len(list) < maxCells {
-				list = append(list, v.derived(row, o, v.relates(o, known.tells(&v, column{row.Table, o.Column}, o.Value))))
-			}
-			if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
-				if kind := e.relates(o, false); kind != "" && !v.explains(o, e) {
-					list = append(list, e.derived(row, o, v.leaves(kind, o, e)))
-				}
-			}
-		}
-		for _, o := range ev.Operands {
+		list = known.comes(list, row, values.without(by), operands, own)
+		for _, o := range operands {
 			if _, ok := known.rows[row][o.Column]; ok && o.Role.Assigns() {
 				delete(known.rows[row], o.Column)
 				rs.size--
 			}
 		}
 	}
-	if len(list) == 0 && known.long[strings.ToLower(table)] && slices.ContainsFunc(ev.Operands, func(o history.Operand) bool { return o.Role == history.RoleSet }) {
+	if len(list) == 0 && !w.New && known.long[strings.ToLower(w.Table)] && slices.ContainsFunc(w.Operands, func(o history.Operand) bool { return o.Role == history.RoleSet }) {
 		rs.untraced++
+	}
+	return list
+}
+
+// comes adds which of the values that a statement assigns in a row may come from those that the request has read of it.
+func (known *reads) comes(list []history.Derived, row history.Row, values columns, operands []history.Operand, own []string) []history.Derived {
+	renewed := renews(values, operands)
+	for _, o := range operands {
+		v, ok := values[o.Column]
+		if !ok || !o.Role.Assigns() || o.Role == history.RoleTime { // nobody misses the time that it had before
+			continue
+		}
+		if o.Role == history.RoleComputed {
+			if slices.Contains(own, o.Column) && v.counts() && !compares(operands, o.Column) && len(list) < maxCells {
+				list = append(list, v.derived(o, flow.Current))
+			}
+			continue
+		}
+		if (!v.unread || v.null && v.earlier == nil) && len(list) < maxCells {
+			list = append(list, v.derived(o, v.relates(o, known.tells(&v, column{row.Table, o.Column}, o.Value))))
+		}
+		if e := v.earlier; e != nil && !renewed && o.Role == history.RoleSet && len(list) < maxCells {
+			kind := e.relates(o, false)
+			switch {
+			case kind != "" && !v.explains(o, e):
+				list = append(list, e.derived(o, v.leaves(kind, o, e)))
+			case kind == "" && v.relates(o, false) == "" && goesBack(e.text, v.text, o.Value):
+				list = append(list, e.derived(o, ""))
+			}
+		}
 	}
 	return list
 }
@@ -302,8 +325,8 @@ func (known *reads) tooLong(ev *history.Event) {
 }
 
 // derived says that what the operand is set to comes from v.
-func (v *value) derived(row history.Row, o history.Operand, kind flow.Kind) history.Derived {
-	d := history.Derived{Column: o.Column, Row: row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text, Kind: string(kind)}
+func (v *value) derived(o history.Operand, kind flow.Kind) history.Derived {
+	d := history.Derived{Column: o.Column, Row: v.row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text, Kind: string(kind)}
 	if kind != "" && kind != flow.Asked && kind != flow.Current {
 		_, d.Constant, _ = flow.Relate(v.text, o.Value)
 	}
@@ -351,6 +374,28 @@ func (v *value) leaves(kind flow.Kind, o history.Operand, e *value) flow.Kind {
 func (v *value) explains(o history.Operand, e *value) bool {
 	kind := v.relates(o, false)
 	return (kind == flow.Prefix || kind == flow.Suffix) && !v.unread && strings.Contains(v.text, e.text)
+}
+
+// goesBack reports whether a text that a request writes has most of what it read first, and not what another one had changed in it when it read the text again. So
+// a JSON document, of which parts change, may come from the first read.
+func goesBack(first, last, written string) bool {
+	if isWord(first) || isWord(written) || flow.IsDigest(first) || flow.IsDigest(last) {
+		return false
+	}
+	words := func(text string) []string {
+		return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	old, later, now := words(first), words(last), words(written)
+	without := func(list, other []string, want bool) bool { // a word that is not in the other list, and is written or not
+		return slices.ContainsFunc(list, func(w string) bool { return !slices.Contains(other, w) && slices.Contains(now, w) == want })
+	}
+	kept := 0
+	for _, w := range old {
+		if slices.Contains(now, w) {
+			kept++
+		}
+	}
+	return kept > 0 && 2*kept >= len(old) && (without(later, old, false) || without(old, later, true))
 }
 
 // isWord reports whether a text is one word, a number, a date or the like.

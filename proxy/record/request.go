@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -43,7 +44,8 @@ const (
 	maxCut      = 50_000  // whose reads are known to be kept no more
 	maxValues   = 200_000 // of all requests
 	maxCells    = history.FollowedValues
-	maxText     = 256 // of one value
+	maxText     = 256      // of one value
+	maxNamed    = 64 << 10 // bytes of an INSERT or DELETE that is read
 )
 
 // NewRequests makes a Requests. keys are the tags that name a request; none: flow.RequestTags.
@@ -61,16 +63,16 @@ type Cell struct {
 	Null          bool
 	Unread        bool   // it is in a form that wirecheck does not read
 	asked         bool   // see value
+	digest        bool   // Text is a digest
 	name          string // of the column, for people; Column is in lower case then
 }
 
 // origin is what is known of the request that a statement belongs to.
 type origin struct {
-	request  string
-	tags     []string
-	table    string            // that an UPDATE or an upsert writes, without schema
-	operands []history.Operand // of an UPDATE or an upsert
-	params   string            // as history.Event.Params
+	request string
+	tags    []string
+	wrote   flow.Written
+	params  string // as history.Event.Params
 }
 
 // read is a row of an answer: an access and the values that came with it.
@@ -117,10 +119,15 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 	} else if t.pauses.gap > 0 {
 		o.request = t.untagged(tk)
 	}
-	several := tk.plan.Verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
-	assigns, shows := (tk.plan.Verb == "update" || tk.plan.Verb == "insert") && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
-	if assigns && tk.plan.Verb == "insert" {
+	verb := tk.plan.Verb
+	several := verb == "update" && strings.Contains(tk.plan.Text, ",") // columns may get values
+	assigns, shows := (verb == "update" || verb == "insert") && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	if assigns && verb == "insert" {
 		assigns = strings.Contains(strings.ToLower(tk.plan.Text), "update")
+	}
+	switch verb {
+	case "insert", "replace", "delete": // perhaps in the place of a row that was read
+		assigns = assigns || o.request != "" && len(tk.plan.Text) <= maxNamed && rs.hasRead(o.request)
 	}
 	var values []flow.Param
 	if params != nil && (assigns || shows || several) {
@@ -129,17 +136,18 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 	now := t.rec.now()
 	several = several && (flow.MayTime(tk.plan.Text, now) || slices.ContainsFunc(values, func(p flow.Param) bool { return flow.MayTime(p.Text, now) }))
 	if assigns || several {
-		o.table, o.operands = flow.Update(tk.plan.Text, t.dialect, values)
+		o.wrote = flow.Write(tk.plan.Text, t.dialect, values, tk.plan.Columns)
 	}
-	if several {
-		if flow.Times(o.operands, now); !assigns && !slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleTime }) {
-			o.operands = nil
-		}
+	if several || o.wrote.New {
+		o.wrote.Times(now)
+	}
+	if several && !assigns && !slices.ContainsFunc(o.wrote.Operands, func(o history.Operand) bool { return o.Role == history.RoleTime }) {
+		o.wrote = flow.Written{}
 	}
 	if shows {
 		o.params = paramsImage(values)
 	}
-	if o.request != "" || o.tags != nil || o.operands != nil || o.params != "" {
+	if o.request != "" || o.tags != nil || o.wrote.Operands != nil || o.params != "" {
 		tk.origin = &o
 	}
 }
@@ -195,7 +203,11 @@ func (r *Running) Cells(cells []Cell) {
 		if of, ok := r.ticket.plan.Views[c.Table][c.Column]; ok {
 			c.Table, c.Column, c.name = of.Table, strings.ToLower(of.Name), of.Name
 		}
-		c.Unread = c.Unread || len(c.Text) > maxText
+		if long := len(c.Text) > maxText; long && !c.Unread && r.requested() && r.cells <= maxCells && utf8.ValidString(c.Text) {
+			c.Text, c.digest = flow.Digest(c.Text), true
+		} else {
+			c.Unread = c.Unread || long
+		}
 		if c.Table == "" || rows[c.Table] == 0 && !c.Null { // a view's
 			if others++; len(r.totals) < maxTotals && !c.Null && !c.Unread && flow.IsNumber(c.Text) {
 				r.totals = append(r.totals, c.Text)
@@ -236,12 +248,14 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 		return
 	}
 	ev.Request, ev.Tags, ev.Params = o.request, o.tags, o.params
-	ev.Operands = o.operands
+	if ev.Operands = o.wrote.Operands; o.wrote.New && ev.Verb != "replace" {
+		ev.Operands = nil // unless it stands in the place of a row that was read
+	}
 	var own []string // the columns that an UPDATE computes from their own values
-	if slices.ContainsFunc(o.operands, func(o history.Operand) bool { return o.Role == history.RoleComputed }) {
+	if slices.ContainsFunc(ev.Operands, func(o history.Operand) bool { return o.Role == history.RoleComputed }) {
 		own = flow.Relative(r.ticket.plan.Text, t.dialect)
 	}
-	ev.CurrentRead = ev.CurrentRead || len(own) > 0 && !slices.ContainsFunc(o.operands, func(o history.Operand) bool {
+	ev.CurrentRead = ev.CurrentRead || len(own) > 0 && !slices.ContainsFunc(ev.Operands, func(o history.Operand) bool {
 		return o.Role.Assigns() && o.Role != history.RoleTime && !slices.Contains(own, o.Column)
 	})
 	if o.request == "" {
@@ -253,11 +267,15 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	known := rs.of(o.request)
 	var load load
 	switch {
-	case ev.Verb == "update" || len(ev.Operands) > 0:
+	case ev.Verb == "delete":
+		known.compared(ev)
+	case ev.Verb == "update" || len(o.wrote.Operands) > 0:
 		if !r.ticket.txn.implicit && flow.Saves(r.ticket.plan.Text, t.dialect) {
 			load = t.load
 		}
-		ev.Derived = rs.derive(known, ev, o.table, own, load)
+		if ev.Derived = rs.derive(known, ev, &o.wrote, own, load); len(ev.Derived) > 0 {
+			ev.Operands = o.wrote.Operands
+		}
 	case ev.Verb == "select" && flow.Loads(r.ticket.plan.Text, t.dialect):
 		t.load.session = t.session
 		load = t.load

@@ -451,7 +451,36 @@ func TestDerived(t *testing.T) {
 			long := strings.Repeat("x", maxText+1)
 			s.run("SELECT 1 x"+a, "1@v1 n="+long)
 			return s.run("UPDATE t SET n = '"+long+"' WHERE id = 1"+a, "1@v2")
-		}, ""},
+		}, "n of 1@v1 by copy"},
+		{"a long value that grows", func(s, _ requestSession) *history.Event {
+			long := strings.Repeat("x", maxText+1)
+			s.run("SELECT 1 x"+a, "1@v1 n="+long)
+			return s.run("UPDATE t SET n = '"+long+"; more' WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by prefix; more"},
+		{"a text that was read again, and goes back", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, `1@v1 n={"m":1,"tags":["red"]}`)
+			s.run("SELECT 1 x"+a, `1@v2 n={"m":1,"tags":["red","blue"]}`)
+			return s.run(`UPDATE t SET n = '{"m":1,"tags":["red","green"]}' WHERE id = 1`+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v1 by "},
+		{"a text that was read again, and from which something was taken", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, `1@v1 n={"m":1,"tags":["red"]}`)
+			s.run("SELECT 1 x"+a, `1@v2 n={"m":1,"tags":[]}`)
+			return s.run(`UPDATE t SET n = '{"m":1,"tags":["green","red"]}' WHERE id = 1`+a, "1@v3")
+		}, "n of 1@v2 by , n of 1@v1 by "},
+		{"a text that was read again, and keeps what came", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, `1@v1 n={"m":1,"tags":["red"]}`)
+			s.run("SELECT 1 x"+a, `1@v2 n={"m":1,"tags":["red","blue"]}`)
+			return s.run(`UPDATE t SET n = '{"m":1,"tags":["red","blue","green"]}' WHERE id = 1`+a, "1@v3")
+		}, "n of 1@v2 by "},
+		{"a text that was read again, and has nothing of it", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 n=made; by ann")
+			s.run("SELECT 1 x"+a, "1@v2 n=sent; by ann")
+			return s.run("UPDATE t SET n = 'all is well' WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by "},
+		{"another long value", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 n="+strings.Repeat("x", maxText+1))
+			return s.run("UPDATE t SET n = '"+strings.Repeat("y", maxText+1)+"' WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
 		{"a row without a key", func(s, _ requestSession) *history.Event {
 			s.run("SELECT 1 x"+a, "@v1 n=10")
 			return s.run("UPDATE t SET n = 9"+a, "@v2")

@@ -32,7 +32,7 @@ func valuesImage(table string, cells []Cell) string {
 		if i == maxColumns {
 			break
 		}
-		if c.Table != table || c.Null || c.Unread || !shows(c.Text) || secret.Column(c.Column) ||
+		if c.Table != table || c.Null || c.Unread || c.digest || !shows(c.Text) || secret.Column(c.Column) ||
 			slices.ContainsFunc(cells, func(d Cell) bool {
 				return d.Table == table && d.Column == c.Column && (d.Null || d.Unread || d.Text != c.Text)
 			}) {

@@ -205,7 +205,7 @@ func byDefault(n *ast.InsertStmt, names []string, a *rewrite.Attribute) string {
 
 // newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
 func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
-	if n.IsReplace || n.IgnoreErr && len(n.OnDuplicate) > 0 || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB && (n.IgnoreErr || len(n.OnDuplicate) > 0) {
+	if n.IgnoreErr && len(n.OnDuplicate) > 0 || n.IsReplace && (n.Select != nil || s.r.flavor == TiDB) || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB && (n.IgnoreErr || len(n.OnDuplicate) > 0) {
 		return "" // on TiDB the answer would not tell which entries are of the last attempt
 	}
 	if n.Select != nil {

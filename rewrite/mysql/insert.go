@@ -147,6 +147,7 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		return -1
 	}
 	names := src.clientColumns()
+	s.plan.Columns = src.rel.ClientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
 		return -1

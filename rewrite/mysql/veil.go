@@ -327,10 +327,8 @@ func (v *veiler) insert(n *ast.InsertStmt) {
 
 // clientColumns are the quoted names of the columns that the client knows, in order.
 func (src *source) clientColumns() (names []string) {
-	for _, c := range src.rel.Columns {
-		if !c.Hidden {
-			names = append(names, mysqlsyntax.Quote(c.Name))
-		}
+	for _, name := range src.rel.ClientColumns() {
+		names = append(names, mysqlsyntax.Quote(name))
 	}
 	return names
 }

@@ -80,6 +80,14 @@ func (x *planner) deleteStmt(s *pg.DeleteStmt) {
 		returning: s.ReturningList, op: history.OpDelete})
 }
 
+// unlisted are the columns of an INSERT that does not list them.
+func (w *write) unlisted(rel *rewrite.Relation) []string {
+	if insert, ok := w.node.(*pg.InsertStmt); ok && len(insert.Cols) == 0 {
+		return rel.ClientColumns()
+	}
+	return nil
+}
+
 func (x *planner) write(w write) {
 	findClocks(x, []*pg.Node{w.where})
 	c := x.content(w.node)
@@ -89,14 +97,13 @@ func (x *planner) write(w write) {
 	if len(c.targets) > 1 {
 		x.missing(writesInside)
 	}
-	if w.op != history.OpInsert {
-		x.plan.Predicate = true
-	}
+	x.plan.Predicate = x.plan.Predicate || w.op != history.OpInsert
 	rel, why := x.resolve(w.relation)
 	if rel == nil {
 		x.opaque("%s", why)
 		return
 	}
+	x.plan.Columns = w.unlisted(rel)
 	current := w.where.GetCurrentOfExpr() != nil
 	if current && (!x.native || len(rel.Key) == 0) {
 		x.opaque("WHERE CURRENT OF in a table without a primary key")

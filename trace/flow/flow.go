@@ -3,6 +3,8 @@
 package flow
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -23,9 +25,44 @@ const (
 	Current Kind = "current"
 )
 
-// Same reports whether two texts may be the same value: 1 and 1.00, t and true.
+// Digest stands for a text that is too long to be kept.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%d%s%x", len(text), ofDigest, sum[:8])
+}
+
+// ofDigest stands between the length and the hash in a digest.
+const ofDigest = " bytes, hash "
+
+// digested is how many bytes a text has that a digest stands for; 0: it is none.
+func digested(digest string) (n int) {
+	if size, hash, ok := strings.Cut(digest, ofDigest); ok && len(hash) == 16 {
+		n, _ = strconv.Atoi(size)
+	}
+	return max(n, 0)
+}
+
+// IsDigest reports whether a text may be a digest.
+func IsDigest(text string) bool { return digested(text) > 0 }
+
+// relateLong is Relate for a text that was read and of which the digest is known.
+func relateLong(digest, written string) (kind Kind, constant string, ok bool) {
+	n := digested(digest)
+	switch {
+	case n == 0 || len(written) < n:
+	case Digest(written[:n]) == digest && len(written) == n:
+		return Copy, "", true
+	case Digest(written[:n]) == digest:
+		return Prefix, written[n:], true
+	case Digest(written[len(written)-n:]) == digest:
+		return Suffix, written[:len(written)-n], true
+	}
+	return "", "", false
+}
+
+// Same reports whether two texts may be the same value: 1 and 1.00, t and true. One of them may be a digest.
 func Same(a, b string) bool {
-	if a == b || SameNumber(a, b) {
+	if a == b || SameNumber(a, b) || len(b) > 0 && digested(a) == len(b) && Digest(b) == a || len(a) > 0 && digested(b) == len(a) && Digest(a) == b {
 		return true
 	}
 	x, y := truth[strings.ToLower(a)], truth[strings.ToLower(b)]
@@ -35,7 +72,7 @@ func Same(a, b string) bool {
 // truth are the forms of booleans.
 var truth = map[string]int{"t": 1, "true": 1, "1": 1, "f": 2, "false": 2, "0": 2}
 
-// Relate says how a value comes from another one. constant is what is added or put to it.
+// Relate says how a value comes from another one, of which it may be given the digest alone. constant is what is added or put to it.
 func Relate(read, written string) (kind Kind, constant string, ok bool) {
 	if read == written {
 		return Copy, "", true
@@ -47,6 +84,9 @@ func Relate(read, written string) (kind Kind, constant string, ok bool) {
 			return "", "", false
 		}
 		return Plus, new(big.Rat).Sub(b, a).FloatString(Scale(read, written)), true
+	}
+	if kind, constant, ok := relateLong(read, written); ok {
+		return kind, constant, true
 	}
 	if len(read) >= 1 && strings.HasPrefix(written, read) {
 		return Prefix, written[len(read):], true

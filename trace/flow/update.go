@@ -14,18 +14,43 @@ const maxOperands = 200
 // Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. So it does of an upsert, for the
 // row that is in its way. The list is nil for any other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
 func Update(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand) {
-	table, list, _ = readUpdate(sql, d, params)
-	return table, list
+	u := readUpdate(sql, d, params)
+	return u.name, u.list
 }
 
 // Relative tells which columns an UPDATE computes from their own current values, as SET n = n - 1 does.
-func Relative(sql string, d lex.Dialect) []string {
-	_, _, own := readUpdate(sql, d, nil)
-	return own
+func Relative(sql string, d lex.Dialect) []string { return readUpdate(sql, d, nil).own }
+
+// readUpdate takes an UPDATE or an upsert apart; its list is nil if that is not possible.
+func readUpdate(sql string, d lex.Dialect, params []Param) (u update) {
+	u.read(sql, d, params)
+	if len(u.tokens) == 0 {
+		return u
+	}
+	set, named := -1, 0 // where the assignments begin, and the name of the table ends
+	switch begin := u.joined(); {
+	case u.tokens[0].Is("insert"):
+		set, named = u.upsert(nil)
+	case u.tokens[begin].Is("update"):
+		set = slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
+		u.begin, named = begin, set
+	}
+	if set < 0 || slices.ContainsFunc(u.tokens[u.begin:named], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
+		return u
+	}
+	where, ok := u.assignments(set + 1)
+	if u.conditions(where); !ok || len(u.list) > maxOperands {
+		u.list, u.own = nil, nil
+		return u
+	}
+	times(u.list, func(o *history.Operand) bool { return o.Role.Assigns() && slices.Contains(u.clocks, o.Column) })
+	u.name = u.table(named)
+	return u
 }
 
-func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand, own []string) {
-	u := update{dialect: d}
+// read takes the text apart; there are no tokens if it has a query.
+func (u *update) read(sql string, d lex.Dialect, params []Param) {
+	u.dialect = d
 	asked := 0 // placeholders so far
 	for t := range lex.Tokens(sql, d) {
 		if t.Kind == lex.Space || t.Kind == lex.Comment {
@@ -42,35 +67,15 @@ func readUpdate(sql string, d lex.Dialect, params []Param) (table string, list [
 		}
 		u.tokens = append(u.tokens, t)
 	}
-	if len(u.tokens) == 0 || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
-		return "", nil, nil
+	if slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
+		u.tokens = nil
+		return
 	}
 	for _, l := range Literals(sql, d, params...) {
-		if l.Column != "" {
+		if u.every = append(u.every, l); l.Column != "" {
 			u.literals = append(u.literals, l)
 		}
 	}
-	set, named := -1, 0 // where the assignments begin, and the name of the table ends
-	switch {
-	case u.tokens[0].Is("insert"):
-		set, named = u.upsert()
-	case u.tokens[0].Is("update"):
-		set = slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
-		named = set
-	}
-	if set < 0 || slices.ContainsFunc(u.tokens[:named], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
-		return "", nil, nil
-	}
-	where, ok := u.assignments(set + 1)
-	if !ok || len(u.list) > maxOperands {
-		return "", nil, nil
-	}
-	u.conditions(where)
-	if len(u.list) > maxOperands {
-		return "", nil, nil
-	}
-	times(u.list, func(o *history.Operand) bool { return o.Role.Assigns() && slices.Contains(u.clocks, o.Column) })
-	return u.table(named), u.list, u.own
 }
 
 // update is an UPDATE that is taken apart.
@@ -78,7 +83,12 @@ type update struct {
 	dialect  lex.Dialect
 	tokens   []lex.Token
 	literals []Literal // with their columns
+	every    []Literal
+	listed   bool   // a value of a list is read
+	begin    int    // the token that says what it does
+	name     string // of the table
 	list     []history.Operand
+	branches []cased  // of CASE
 	own      []string // columns that are computed from their own values
 	clocks   []string // columns that get the server's time
 	nulls    []int    // where NULL stands in the text, or a parameter that is NULL
@@ -87,7 +97,7 @@ type update struct {
 
 // table is the first name in front of a place, without schema and alias.
 func (u *update) table(end int) (name string) {
-	for i := 1; i < end; i++ {
+	for i := u.begin + 1; i < end; i++ {
 		t := u.tokens[i]
 		if t.Kind != lex.Word && t.Kind != lex.Name || t.Is("only") || t.Is("ignore") || t.Is("low_priority") || t.Is("into") {
 			continue
@@ -101,10 +111,10 @@ func (u *update) table(end int) (name string) {
 
 func column(t lex.Token) string { return strings.ToLower(strings.Trim(t.Text, "\"`")) }
 
-// value is the literal that stands alone between two places of the text.
-func (u *update) value(from, to int) (string, bool) {
+// value is the literal that stands alone between two places of the text, beside a column or in a list.
+func (u *update) value(column string, from, to int) (string, bool) {
 	for _, l := range u.literals {
-		if l.At >= from && l.End <= to {
+		if l.At >= from && l.End <= to && (u.listed || l.Column == column) {
 			return l.Value, true
 		}
 	}
@@ -152,7 +162,8 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			return 0, false
 		}
 		o := u.operand(name, begin, i)
-		if o.Role == history.RoleUnknown && (own || !values) {
+		branches := u.cases(name, begin, i)
+		if o.Role == history.RoleUnknown && (own || !values) && branches == nil {
 			o.Role = history.RoleComputed
 		}
 		if isClock(u.tokens[begin:i]) {
@@ -161,7 +172,7 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		if own && o.Role == history.RoleComputed {
 			u.own = append(u.own, name)
 		}
-		u.list = append(u.list, o)
+		u.list, u.branches = append(u.list, o), append(u.branches, branches...)
 		if i < len(u.tokens) && u.tokens[i].Text == "," {
 			i++
 			continue
@@ -171,8 +182,10 @@ func (u *update) assignments(i int) (where int, ok bool) {
 			case u.tokens[i].Is("where"):
 				return i + 1, true
 			case u.tokens[i].Is("from"), u.tokens[i].Is("returning"), u.tokens[i].Is("order"), u.tokens[i].Is("limit"):
-				if u.tokens[i].Is("from") {
+				if u.tokens[i].Is("from") && i != u.from {
 					return 0, false // it reads other tables
+				} else if i == u.from {
+					continue
 				}
 				return len(u.tokens), true
 			}
@@ -183,8 +196,11 @@ func (u *update) assignments(i int) (where int, ok bool) {
 
 // operand is the column that gets what stands between two tokens, if that is a value or NULL.
 func (u *update) operand(name string, begin, end int) history.Operand {
-	if o, behind := u.offered(begin); behind == end {
-		o.Column = name
+	if o, behind := u.offered(begin); behind > begin && u.cast(behind) == end {
+		if u.taken == nil {
+			u.taken = map[string]string{}
+		}
+		u.taken[name], o.Column = o.Column, name
 		return o
 	}
 	o := history.Operand{Column: name, Role: history.RoleUnknown}
@@ -192,7 +208,7 @@ func (u *update) operand(name string, begin, end int) history.Operand {
 		return o
 	}
 	first, last, ok := u.tokens[begin], u.tokens[end-1], false
-	o.Value, ok = u.value(first.At, last.At+len(last.Text))
+	o.Value, ok = u.value(name, first.At, last.At+len(last.Text))
 	if end == begin+1 && (first.Is("true") || first.Is("false")) {
 		o.Value, ok = strings.ToLower(first.Text), true
 	}
@@ -237,7 +253,7 @@ func (u *update) conditions(from int) {
 			if value.Text == "-" && i+3 < len(rest) {
 				value = rest[i+3]
 			}
-			if v, ok := u.value(rest[i+2].At, value.At+len(value.Text)); ok {
+			if v, ok := u.value(o.Column, rest[i+2].At, value.At+len(value.Text)); ok {
 				o.Role, o.Value = history.RoleEqual, v
 			}
 		case plain && i+2 < len(rest) && rest[i+1].Is("is") && u.null(rest[i+2]):

@@ -116,7 +116,11 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 			err = errors.Join(err, b.Close(ctx))
 		}
 	}()
-	if b.labs, err = engine.OpenLabs(ctx, s.Engine, s.Target); err != nil {
+	open := engine.OpenLabs
+	if s.Server != nil {
+		open = engine.OpenPrivateLabs
+	}
+	if b.labs, err = open(ctx, s.Engine, s.Target); err != nil {
 		return nil, err
 	}
 	for _, name := range b.labs.Swept {
@@ -170,6 +174,14 @@ func (b *Panel) Only(keep func(Judge) bool, watched bool) (restore func()) {
 	b.selection.Judges = slices.DeleteFunc(slices.Clone(whole.Judges), func(j Judge) bool { return !keep(j) })
 	b.blind = blind || len(b.selection.Judges) > 0 && !watched // Close still closes the proxy
 	return func() { b.selection, b.blind = whole, blind }
+}
+
+// stuckAfter says how long the server may take to end a state in which all sessions wait.
+func (b *Panel) stuckAfter(limit time.Duration) {
+	b.config.Limits.Stuck = limit // of labs to come
+	for _, l := range append(slices.Clone(b.extra), b.lab) {
+		l.StuckAfter(limit)
+	}
 }
 
 // openWatched opens a lab behind a proxy that sees what happens.

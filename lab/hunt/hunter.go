@@ -435,8 +435,16 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level product
 		return err
 	}
 	h.store.state.Crashes++
-	repeated, err := h.repeats(ctx, spec, level, &f)
-	if err != nil {
+	repeated := 0
+	repeat := func() (err error) {
+		repeated, err = h.repeats(ctx, spec, level, &f)
+		return err
+	}
+	if fate == oracle.NameHang { // each time would take the whole limit, which the smallest case is given in the end
+		if err := h.Hurried(ctx, repeat); err != nil {
+			return err
+		}
+	} else if err := repeat(); err != nil {
 		return err
 	}
 	f.Difference.Attempts, f.Difference.Reproduced, f.Difference.Flaky = panel.Attempts, repeated, repeated < panel.Attempts

@@ -197,7 +197,7 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	}
 	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
-		if !config.Aside {
+		if !config.Aside && !s.Engine.Lab.Restores {
 			config.Reset = lab.Setup // rows that the proxy has not seen written count as older, and fewer statements are exact
 		}
 	}

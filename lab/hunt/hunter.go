@@ -66,6 +66,7 @@ type hunter struct {
 	here     []reducedBug  // what the case under way has shown so far
 	fails    int           // cases that failed one after the other, see broken
 	watching time.Duration // what watched executions took in this run
+	reduced  time.Duration // what reductions took in this run
 	ends     time.Time     // when --duration is over; zero: never
 	// invariants are the user's, with what this run has to say of them
 	invariants []*Invariant

@@ -340,7 +340,8 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 		out[i] = ShellWait(w, who)
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
-				if waits[i].Unseen || silent(x.done[places[i]].Step.SQL, x.inside[s]) {
+				out[i].Patience = silent(x.done[places[i]].Step.SQL, x.inside[s])
+				if out[i].Patience == 0 && waits[i].Unseen {
 					out[i].Patience = x.lab.config.Backend.Patience
 				}
 			})

@@ -114,6 +114,9 @@ func (l *Lab) Thorough(on bool) {
 // Forget has the next case set up afresh, even if the database is in the state that its setup leaves.
 func (l *Lab) Forget() { l.current, l.contents = nil, nil }
 
+// StuckAfter says how long the server may take to end a state in which all sessions wait (shell.Limits.Stuck).
+func (l *Lab) StuckAfter(limit time.Duration) { l.config.Limits.Stuck = limit }
+
 // do executes one step.
 // between ends a statement, and a comment in which it may end.
 const between = "\n;\n"

@@ -37,6 +37,7 @@ const (
 	ZeroDates         CauseID = "IS NULL finds zero dates of NOT NULL columns"
 	MixedList         CauseID = "a list in IN mixes quoted and unquoted values"
 	JSONTruth         CauseID = "a JSON value as a condition"
+	FirstType         CauseID = "IFNULL has the type of its first argument"
 	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
 )
 

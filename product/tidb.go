@@ -73,6 +73,11 @@ var tidb = Product{
 			Source: "pingcap/tidb#61209",
 		},
 		{
+			ID: FirstType, Confirmed: true,
+			Reason: "IFNULL of a column that cannot be NULL has the column's type, and not that of both arguments",
+			Source: "pingcap/tidb#41734 (fixed)",
+		},
+		{
 			ID: UnlockedDuplicate, Confirmed: true,
 			Reason: "an INSERT IGNORE or REPLACE of a pessimistic transaction does not lock a row with its key that it leaves as it is, and sees it as its transaction's snapshot has it",
 			Source: "pingcap/tidb#42121 (fixed); TiDB documentation, pessimistic mode: DML reads the latest committed version",

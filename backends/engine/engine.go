@@ -43,9 +43,10 @@ type Descriptor struct {
 	Discard string
 	// Find lists the servers of the product on the machine. Start takes the first unless told otherwise.
 	Find func() []Found
-	// Silent reports whether the engine shows nothing when this statement waits for a lock. Then a time limit is the only
-	// sign: Patience is a good one. nil: it shows all waits.
-	Silent   func(sql string, inTransaction bool) bool
+	// Silent says how long a statement may take before it counts as waiting, where the engine shows nothing when it waits for a lock: a time limit
+	// is the only sign then. 0: the engine shows it; nil: it shows all waits. Patience is for a statement of which the engine could show a wait, at a
+	// moment when it must not be asked.
+	Silent   func(sql string, inTransaction bool) time.Duration
 	Patience time.Duration
 	// Lab says how databases for executing schedules are made, filled and removed.
 	Lab Lab

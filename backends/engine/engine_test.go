@@ -252,3 +252,17 @@ func TestSearchable(t *testing.T) {
 		}
 	}
 }
+
+// TestRenameLabs: a report's texts have no names of lab databases. Near misses: other names that begin so.
+func TestRenameLabs(t *testing.T) {
+	for text, want := range map[string]string{
+		"fails (`wirecheck_lab_1e41a40d_1`.`u`)": "fails (`x`.`u`)",
+		"wirecheck_lab_1e41a40d_12.t":            "x.t",
+		"wirecheck_lab_of_mine.t":                "wirecheck_lab_of_mine.t",
+		"wirecheck_lab_1e41a40d_1x":              "wirecheck_lab_1e41a40d_1x",
+	} {
+		if got := RenameLabs(text, "x"); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func Descriptor() engine.Descriptor {
 		Watch:    Watch,
 		SetLevel: SetLevel,
 		Silent:   Silent,
-		Patience: 500 * time.Millisecond,
+		Patience: patience,
 		Lab:      labs(),
 	}
 }
@@ -35,6 +35,7 @@ func Descriptor() engine.Descriptor {
 func labs() engine.Lab {
 	l := mysql.Lab()
 	l.CountersTell = false
+	l.Restores = true
 	l.Blocks = "SELECT EXISTS (SELECT 1 FROM information_schema.SEQUENCES WHERE SEQUENCE_SCHEMA = DATABASE())" // a server caches their numbers
 	l.Undisturbed = "SET GLOBAL tidb_enable_metadata_lock = OFF"
 	return l
@@ -52,17 +53,32 @@ func SetLevel(level string) string {
 	return mysql.SetLevel(level) + "; SET SESSION tidb_txn_mode = '" + mode + "'"
 }
 
-// Silent reports whether the server shows nothing when the statement waits. tidb_trx shows waits of statements in pessimistic
-// transactions alone: writes outside of a transaction and COMMIT wait inside the storage's protocol, DDL for the metadata lock.
-func Silent(sql string, inTransaction bool) bool {
+// patience is how long a statement may take whose wait nothing shows. What writes without a transaction, or ends one, takes a few milliseconds if it waits for
+// nobody; a definition takes hundreds on a busy machine. The longer a write has waited, the longer it sleeps before it looks at the lock again.
+const (
+	patience      = 500 * time.Millisecond
+	writePatience = 100 * time.Millisecond
+)
+
+// Silent says how long a statement may take before it counts as waiting, if the server shows nothing when it waits. tidb_trx shows waits of statements in
+// pessimistic transactions alone: writes outside of a transaction and COMMIT wait inside the storage's protocol, DDL for the metadata lock.
+func Silent(sql string, inTransaction bool) time.Duration {
 	word, _, _ := strings.Cut(strings.TrimLeft(sql, " \t\r\n("), " ")
 	switch strings.ToUpper(strings.TrimRight(word, "; \t\r\n")) {
 	case "SELECT", "DO", "TABLE", "VALUES", "WITH": // outside of a transaction they take no locks
-		return strings.Contains(strings.ToUpper(sql), "GET_LOCK")
+		if strings.Contains(strings.ToUpper(sql), "GET_LOCK") {
+			return patience
+		}
+		return 0
 	case "INSERT", "UPDATE", "DELETE", "REPLACE":
-		return !inTransaction
+		if inTransaction {
+			return 0
+		}
+		return writePatience
+	case "COMMIT":
+		return writePatience
 	case "BEGIN", "START", "ROLLBACK", "SET", "SHOW", "USE", "EXPLAIN", "DESC", "DESCRIBE", "SAVEPOINT", "RELEASE":
-		return false
+		return 0
 	}
-	return true
+	return patience
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab/panel"
@@ -312,6 +313,23 @@ func TestSameBesideRadar(t *testing.T) {
 		bug = &Bug{Finding: finding("norec", test.class), Hallmarks: hallmarks(spec(test.setup), []string{test.other})}
 		if got := bug.same(finding("radar", oracle.Radar), hallmarks(spec(setup), []string{test.query})); got != test.want {
 			t.Errorf("the other way, %s on %s, %s: the same %v", test.other, test.setup, test.class, got)
+		}
+	}
+}
+
+// TestWorth: what is like an earlier finding is reduced while reductions have taken little of the time, or without a limit of theirs. What is new always is.
+func TestWorth(t *testing.T) {
+	for _, test := range []struct {
+		n            int
+		spent, limit time.Duration
+		want         bool
+	}{
+		{1, time.Hour, time.Minute, true}, {2, time.Hour, time.Minute, false}, {2, time.Hour, 0, true}, {2, 0, time.Minute, true},
+		{4, 0, time.Minute, true}, {5, 0, time.Minute, false}, {5, 0, 0, false},
+	} {
+		h := &hunter{o: Options{Reduction: test.limit}, started: time.Now().Add(-time.Hour), reduced: test.spent}
+		if got := h.worth(test.n); got != test.want {
+			t.Errorf("%+v: got %v", test, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/backends"
+	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab/hunt/filing"
 	"wirecheck/lab/scenario"
@@ -170,6 +171,9 @@ func (h *hunter) file(ctx context.Context, files map[string]string, small *scena
 	files["reproduce.sql"] = k.Script()
 	if name, text := k.Test(); text != "" {
 		files[name] = text
+	}
+	for _, name := range []string{"report.md", "reproduce.sql"} { // errors name the database
+		files[name] = engine.RenameLabs(files[name], filing.Database)
 	}
 }
 

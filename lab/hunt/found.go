@@ -22,6 +22,15 @@ const reductionName = "reduction"
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 
+// reducedShare is the most that reductions may have taken of a hunt's time, as one in so many, for a finding to be reduced that is like one before it: where
+// definitions are slow, little time would be left for bugs that are rarer.
+const reducedShare = 4
+
+// worth reports whether the nth of findings alike is reduced. Without a limit of time, time does not matter.
+func (h *hunter) worth(n int) bool {
+	return seldom(n) && (n == 1 || h.o.Reduction == 0 || h.reduced <= time.Since(h.started)/reducedShare)
+}
+
 // focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
 // long list of queries, one is enough most of the time.
 func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (*scenario.Spec, error) {
@@ -115,11 +124,15 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
 		return err
 	}
-	if n, err := h.alike(ctx, spec, f); err != nil || !seldom(n) {
+	if n, err := h.alike(ctx, spec, f); err != nil || !h.worth(n) {
 		return err
 	}
 	begun := time.Now()
-	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
+	defer func() {
+		s.Spent[reductionName] += time.Since(begun)
+		h.reduced += time.Since(begun)
+		clear(h.Spent)
+	}()
 	small, cut, err := h.smallest(ctx, spec, level, f)
 	if err != nil {
 		return err

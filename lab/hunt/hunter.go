@@ -66,6 +66,7 @@ type hunter struct {
 	here     []reducedBug  // what the case under way has shown so far
 	fails    int           // cases that failed one after the other, see broken
 	watching time.Duration // what watched executions took in this run
+	reduced  time.Duration // what reductions took in this run
 	ends     time.Time     // when --duration is over; zero: never
 	// invariants are the user's, with what this run has to say of them
 	invariants []*Invariant
@@ -435,8 +436,16 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level product
 		return err
 	}
 	h.store.state.Crashes++
-	repeated, err := h.repeats(ctx, spec, level, &f)
-	if err != nil {
+	repeated := 0
+	repeat := func() (err error) {
+		repeated, err = h.repeats(ctx, spec, level, &f)
+		return err
+	}
+	if fate == oracle.NameHang { // each time would take the whole limit, which the smallest case is given in the end
+		if err := h.Hurried(ctx, repeat); err != nil {
+			return err
+		}
+	} else if err := repeat(); err != nil {
 		return err
 	}
 	f.Difference.Attempts, f.Difference.Reproduced, f.Difference.Flaky = panel.Attempts, repeated, repeated < panel.Attempts

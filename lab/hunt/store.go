@@ -375,7 +375,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 	h.file(ctx, files, small, level, b, seen)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", k.state.Engine, level.History, f.Oracle)
 	var err error
-	if h.Instance.Engine.Embedded { // no proxy, no history
+	if h.Instance.Engine.Embedded || f.Name == oracle.NameHang { // no proxy, no history; and a hang would take its limit once more
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.Options.Log.Warn().Err(err).Str("signature", b.Signature).Msg("the history could not be recorded")

@@ -30,11 +30,16 @@ type Executor struct {
 	beside map[string]*Panel // by level
 	// undisturbed says that no case defines anything while transactions are open.
 	undisturbed bool
+	stuck       time.Duration // see StuckLimit
 }
 
 // StuckLimit is how long the server may take to end a state in which all sessions wait. Servers of labs look for deadlocks at once. Nothing
 // ends the wait for a session that has no more steps, which is common while a reduction makes a case smaller.
 const StuckLimit = 2 * time.Second
+
+// reducedStuckLimit is the same for candidates of a reduction, of which many wait for what was left out. Where a server needs longer, the candidate is
+// merely not taken.
+const reducedStuckLimit = StuckLimit / 4
 
 // OpenExecutor starts the server. limit bounds each execution of a case; undisturbed says that no case defines anything while transactions
 // are open.
@@ -43,7 +48,7 @@ func OpenExecutor(ctx context.Context, name string, p Selection, o Options, limi
 	if err != nil {
 		return nil, err
 	}
-	a := &Executor{Options: o, limit: limit, Instance: instance, Selection: p, panels: map[string]*Panel{}, beside: map[string]*Panel{}, undisturbed: undisturbed, Spent: map[string]time.Duration{}}
+	a := &Executor{Options: o, limit: limit, Instance: instance, Selection: p, panels: map[string]*Panel{}, beside: map[string]*Panel{}, undisturbed: undisturbed, stuck: StuckLimit, Spent: map[string]time.Duration{}}
 	if _, _, err = p.fit(instance.Engine); err == nil {
 		err = a.quicken(ctx)
 	}
@@ -208,8 +213,9 @@ func (a *Executor) shows(ctx context.Context, spec *scenario.Spec, level product
 		err = e
 	} else {
 		defer b.Only(keep, false)()
-		defer func() { b.Attempts = Attempts }()
+		defer func() { b.Attempts = Attempts; b.stuckAfter(StuckLimit) }()
 		b.Attempts = 0
+		b.stuckAfter(a.stuck)
 		d, err = b.Run(within, spec, spec.Permutations[0])
 	}
 	var refused *answer.Error

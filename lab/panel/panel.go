@@ -116,7 +116,11 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 			err = errors.Join(err, b.Close(ctx))
 		}
 	}()
-	if b.labs, err = engine.OpenLabs(ctx, s.Engine, s.Target); err != nil {
+	open := engine.OpenLabs
+	if s.Server != nil {
+		open = engine.OpenPrivateLabs
+	}
+	if b.labs, err = open(ctx, s.Engine, s.Target); err != nil {
 		return nil, err
 	}
 	for _, name := range b.labs.Swept {
@@ -172,6 +176,14 @@ func (b *Panel) Only(keep func(Judge) bool, watched bool) (restore func()) {
 	return func() { b.selection, b.blind = whole, blind }
 }
 
+// stuckAfter says how long the server may take to end a state in which all sessions wait.
+func (b *Panel) stuckAfter(limit time.Duration) {
+	b.config.Limits.Stuck = limit // of labs to come
+	for _, l := range append(slices.Clone(b.extra), b.lab) {
+		l.StuckAfter(limit)
+	}
+}
+
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
@@ -185,7 +197,7 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	}
 	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
-		if !config.Aside {
+		if !config.Aside && !s.Engine.Lab.Restores {
 			config.Reset = lab.Setup // rows that the proxy has not seen written count as older, and fewer statements are exact
 		}
 	}

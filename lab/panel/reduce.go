@@ -27,6 +27,8 @@ func (a *Executor) Reduce(
 	if found.Name == oracle.NameHang || AsksQueries(found.Oracle) { // each time takes the limit of a case; and who asks single queries waits for nobody
 		confirm = 1
 	}
+	a.stuck = reducedStuckLimit
+	defer func() { a.stuck = StuckLimit }()
 	return a.smaller(ctx, spec, reduce.Options{Tries: tries, Confirm: confirm, Progress: progress}, within, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
 		return a.Shows(ctx, candidate, level, found, spec)
 	})

@@ -460,7 +460,7 @@ func (k *pacer) look(ctx context.Context) error {
 	for i, m := range members {
 		m.wait, m.blocked = waits[i], waits[i].Blocked
 		m.step.looks++
-		if !m.blocked && k.config.Backend.Silent != nil && time.Since(m.step.sent) > k.config.Backend.Patience && (m.wait.Unseen || k.config.Backend.Silent(m.step.SQL, m.open)) {
+		if !m.blocked && k.config.Backend.Silent != nil && time.Since(m.step.sent) > k.config.Backend.Patience && (m.wait.Unseen || k.config.Backend.Silent(m.step.SQL, m.open) > 0) {
 			m.blocked = true // the engine shows nothing of its waits: the time limit is the only sign
 		}
 		m.step.Waited = m.step.Waited || m.blocked

@@ -342,7 +342,7 @@ func (k *Gate) waits(ctx context.Context, sessions []scheduler.Session) ([]shell
 	patience := make([]time.Duration, len(sessions))
 	for i, s := range sessions {
 		// Whether a transaction is open is not known here; in one the server shows the wait, and is believed first.
-		if texts := k.texts[s]; k.engine.Silent != nil && k.engine.Silent(texts[len(texts)-1], false) {
+		if texts := k.texts[s]; k.engine.Silent != nil && k.engine.Silent(texts[len(texts)-1], false) > 0 {
 			patience[i] = k.engine.Patience
 		}
 	}

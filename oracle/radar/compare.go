@@ -171,6 +171,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.Sta
 	if err := c.origin(ctx, st, got.After, f.Difference); err != nil {
 		return err
 	}
+	Named(c.s.DBMS(), &f)
 	c.s.Permit(&f, sql)
 	return c.report(ctx, f)
 }

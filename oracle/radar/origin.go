@@ -11,6 +11,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/statement"
 )
 
@@ -36,6 +37,13 @@ func calls(text string) (list []string) {
 }
 
 var selects = regexp.MustCompile(`(?i)\bselect\b`)
+
+// Named gives a finding whose origin is known of the product its cause.
+func Named(p *product.Product, f *oracle.Finding) {
+	if known := p.Cause(product.FirstType); known != nil && f.Difference.Cause == "" && f.Difference.Function() == "ifnull" {
+		f.Because(known)
+	}
+}
 
 // origin finds the innermost call of a function whose type is another one on the two databases: all around it only shows that. No optional metadata but NOT NULL
 // has a say in a type, and that only in whether the type has NULL.

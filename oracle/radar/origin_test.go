@@ -8,8 +8,10 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/lab"
+	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // TestOrigin: the innermost call of a function that has another type on the two databases is named. Near misses: the same types, a call that has a subquery, an
@@ -21,6 +23,7 @@ func TestOrigin(t *testing.T) {
 		query, typed string // typed: the query of which the server's answer has another type
 		want         string
 	}{
+
 		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT COALESCE(a, 0) FROM t", "COALESCE(a, 0)"},
 		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT ABS(COALESCE(a, 0)) FROM t", "ABS(COALESCE(a, 0))"},
 		{"SELECT a FROM t WHERE ABS(a) < 4", "SELECT ABS(a) FROM t", "ABS(a)"},
@@ -54,4 +57,19 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFirstType: TiDB's IFNULL of another type has a name. Near misses: another function, another product.
+func TestFirstType(t *testing.T) {
+	for _, test := range []struct {
+		product, origin string
+		want            product.CauseID
+	}{
+		{"tidb", "IFNULL(a, 0)", product.FirstType}, {"tidb", "COALESCE(a, 0)", ""}, {"tidb", "", ""}, {"mariadb", "IFNULL(a, 0)", ""},
+	} {
+		f := oracle.Finding{Difference: &oracle.Difference{Origin: test.origin}}
+		if radar.Named(product.Of(test.product), &f); f.Difference.Cause != string(test.want) {
+			t.Errorf("%s, %q: got %q, want %q", test.product, test.origin, f.Difference.Cause, test.want)
+		}
+	}
 }

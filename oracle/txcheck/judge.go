@@ -107,6 +107,8 @@ func compareAnswers(want, got answer.Result, affected bool, text string) *differ
 		return a.Err.Text()
 	}
 	switch {
+	case answer.BreaksConstraint(want.Err) && answer.BreaksConstraint(got.Err): // which of several broken constraints a server names is not defined
+		return nil
 	case !answer.SameError(want.Err, got.Err):
 		return &difference{name: oracle.NameError, expected: oracle.Side{Text: errText(want)}, observed: oracle.Side{Text: errText(got)}, errs: [2]*answer.Error{want.Err, got.Err}}
 	case want.Err != nil:

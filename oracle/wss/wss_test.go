@@ -312,6 +312,20 @@ func TestErrorOnOneSide(t *testing.T) {
 	}
 }
 
+// TestSeveralBroken: which of several broken constraints a server names is not defined. Near miss: one of the errors is none of a constraint.
+func TestSeveralBroken(t *testing.T) {
+	s := play("tidb", rr, twoRows, "T1: BEGIN\nT1: UPDATE t SET a = 1 !1451 error\nT1: COMMIT", "1|0, 5|0")
+	for code, want := range map[string]string{"1062": "", "1292": "violation wss-tx: error on one side only; violation wss-stmt: error on one side only"} {
+		f := &fake{override: func(_ *fake, sql string, _ bool) (schedule.Step, bool) {
+			return refused(code), strings.HasPrefix(sql, "UPDATE")
+		}}
+		v, err := wss.Check(t.Context(), s, f, wss.Options{})
+		if err != nil || said(v) != want {
+			t.Errorf("%s: %v, got %q, want %q", code, err, said(v), want)
+		}
+	}
+}
+
 // TestByRows: which rows a DELETE finds may depend on the order in which it comes to them, where a foreign key that acts leads back to its table. Near misses: no such
 // key, and one that leads elsewhere.
 func TestByRows(t *testing.T) {

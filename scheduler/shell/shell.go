@@ -33,7 +33,8 @@ type Wait struct {
 	// For shows.
 	Cycle bool
 	// Patience says that the server shows nothing of it if this step waits: when it has taken that long it is taken as
-	// waiting, and the run is marked. 0: the server shows it.
+	// waiting, and the run is marked, if it has been looked at often enough meanwhile: on a busy machine looks take longer,
+	// as the step then does. 0: the server shows it.
 	Patience time.Duration
 }
 
@@ -100,6 +101,7 @@ type gate struct {
 	waiting bool
 	since   time.Time // when the session began to think, or its step was let go
 	doubted time.Time // when its step was let go, or another one finished since
+	looks   int       // since then
 	guessed bool      // the step was taken as waiting without being seen so
 }
 
@@ -206,7 +208,7 @@ func (sh *Shell) moved(s scheduler.Session) {
 	sh.changes++
 	sh.gates[s].since = now
 	for i := range sh.gates {
-		sh.gates[i].doubted = now
+		sh.gates[i].doubted, sh.gates[i].looks = now, 0
 	}
 	sh.tell()
 }
@@ -329,7 +331,7 @@ func (sh *Shell) decide(heard int) (scheduler.Decision, int) {
 	if d.Verdict == scheduler.Go {
 		g := &sh.gates[d.Step.Session]
 		g.waiting, g.guessed, g.since = false, false, time.Now()
-		g.doubted = g.since
+		g.doubted, g.looks = g.since, 0
 		g.open <- nil
 	}
 	return d, sh.changes
@@ -420,6 +422,9 @@ func (sh *Shell) believe(asked []scheduler.Session, waits []Wait, changes int) b
 		return true
 	}
 	now := time.Now()
+	for _, s := range asked {
+		sh.gates[s].looks++
+	}
 	whom := make(map[scheduler.Session][]scheduler.Session, len(asked))
 	for i, s := range asked {
 		if !sh.lasting(waits[i], s, now) && !sh.slow(s, waits[i].Patience, now) {
@@ -442,11 +447,15 @@ func (sh *Shell) lasting(w Wait, s scheduler.Session, now time.Time) bool {
 	return w.Blocked && !w.Foreign && (!w.Cycle || now.Sub(sh.gates[s].doubted) >= sh.limits.Stuck)
 }
 
+// patientLooks is in how many looks a step must have been there for its own limit to count.
+const patientLooks = 20
+
 // slow reports whether the session's step has taken too long, counted from when another step finished last. patience is
 // its own limit, or 0.
 func (sh *Shell) slow(s scheduler.Session, patience time.Duration, now time.Time) bool {
-	limit := sooner(patience, sh.limits.Slow)
-	return limit > 0 && now.Sub(sh.gates[s].doubted) >= limit
+	g := &sh.gates[s]
+	spent := now.Sub(g.doubted)
+	return patience > 0 && spent >= patience && g.looks >= patientLooks || sh.limits.Slow > 0 && spent >= sh.limits.Slow
 }
 
 // guess notes that a step was taken as waiting.

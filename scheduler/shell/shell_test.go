@@ -288,6 +288,25 @@ func TestSlowLimit(t *testing.T) {
 	}
 }
 
+// TestPatience: a step of which the server shows nothing is taken as waiting after its own limit. Near miss: where looks take long, as on a busy machine, the step
+// may be just as slow, and has the time of as many looks.
+func TestPatience(t *testing.T) {
+	for look, want := range map[time.Duration]time.Duration{10 * time.Microsecond: 100 * ms, 20 * ms: patientLooks * 20 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, 2, Limits{}, false, false)
+			w.slow = look
+			w.show(0, Wait{Patience: 100 * ms})
+			one, two := w.enter(t.Context(), 0), w.enter(t.Context(), 1)
+			w.goes(one)
+			if took := w.goes(two); took < want || took > want+want/2 {
+				t.Errorf("looks of %v: the step was taken as waiting after %v, want %v", look, took, want)
+			}
+			w.marks("session 1: a statement took more than 100ms and was taken as waiting; the server does not show it")
+			w.end()
+		})
+	}
+}
+
 // TestBlindFinish: without a look, a step that finishes lets the next one go at once.
 func TestBlindFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"wirecheck/product"
 )
 
-// The databases that scripts make.
+// The databases that scripts make. Radar compares with the raw one.
 const (
-	database = "wirecheck_case"
+	Database = "wirecheck_case"
 	rawBase  = "wirecheck_raw"
 )
 
@@ -39,9 +39,9 @@ func (c *Case) Script() string {
 	for i, session := range sessions {
 		w.in(session)
 		if i == 0 {
-			w.database(database, c.Schedule.Setup)
+			w.database(Database, c.Schedule.Setup)
 		} else {
-			w.use(database)
+			w.use(Database)
 		}
 		for _, sql := range c.settings(session) {
 			w.line(ended(sql))

@@ -83,7 +83,7 @@ func (c *Case) mysqltest(acts []act) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "--source include/have_innodb.inc")
 	fmt.Fprintln(&b, "--source include/count_sessions.inc")
-	for _, sql := range c.Settings.create(database) {
+	for _, sql := range c.Settings.create(Database) {
 		fmt.Fprintf(&b, "--disable_warnings\n%s;\n--enable_warnings\n", sql)
 	}
 	statement := func(word, sql string) {
@@ -93,12 +93,12 @@ func (c *Case) mysqltest(acts []act) string {
 		}
 		fmt.Fprintln(&b, word+ended(sql))
 	}
-	statement("", "USE "+database)
+	statement("", "USE "+Database)
 	for _, sql := range append(c.Settings.session(), c.Schedule.Setup...) {
 		statement("", sql)
 	}
 	for _, n := range c.sessions(acts) {
-		fmt.Fprintf(&b, "\n--connect (s%d,localhost,root,,%s)\n", n+1, database)
+		fmt.Fprintf(&b, "\n--connect (s%d,localhost,root,,%s)\n", n+1, Database)
 		for _, sql := range append(c.Settings.session(), c.settings(n)...) {
 			statement("", sql)
 		}
@@ -130,7 +130,7 @@ func (c *Case) mysqltest(acts []act) string {
 	for _, n := range c.sessions(acts) {
 		fmt.Fprintf(&b, "--disconnect s%d\n", n+1)
 	}
-	fmt.Fprintf(&b, "DROP DATABASE %s;\n--source include/wait_until_count_sessions.inc\n", database)
+	fmt.Fprintf(&b, "DROP DATABASE %s;\n--source include/wait_until_count_sessions.inc\n", Database)
 	return b.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,12 +36,20 @@ func Asleep(pid int) (bool, error) {
 		if asleep || err != nil || look == ownLooks {
 			return asleep, err
 		}
-		// A thread without work spins before it sleeps, and the caller's own way here has woken one. A pause of the thread itself wakes none.
-		pause := unix.NsecToTimespec(int64(ownPause))
-		if err := unix.Nanosleep(&pause, nil); err != nil && !errors.Is(err, unix.EINTR) {
-			return false, err
-		}
+		// A thread without work spins before it sleeps, and the caller's own way here has woken one.
+		rest(ownPause)
 	}
+}
+
+// rest lets this thread sleep, and wakes no other. If the runtime knew of it, it would set a thread going that watches for long system calls. On a busy
+// machine that one waits for a processor whenever somebody looks, so that nothing ever seems to sleep. On a single processor, others could not run meanwhile.
+func rest(d time.Duration) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		time.Sleep(d)
+		return
+	}
+	pause := unix.NsecToTimespec(int64(d))
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0) // a signal ends it early
 }
 
 // familySleeps reports whether every thread of a process sleeps, and of all that it has started and they have started.

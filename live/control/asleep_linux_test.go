@@ -109,3 +109,26 @@ func TestTraffic(t *testing.T) {
 		t.Errorf("a session that is over is remembered: %v", tr.owed)
 	}
 }
+
+// TestAsleepBusy: on a machine whose processors others use up, a process that sleeps is seen to sleep all the same.
+func TestAsleepBusy(t *testing.T) {
+	pid, _ := start(t, "read line")
+	for range 8 * runtime.NumCPU() {
+		start(t, "while :; do :; done")
+	}
+	const tries = 40
+	seen := 0
+	for range tries {
+		asleep, err := Asleep(pid)
+		if err != nil {
+			t.Skip(err)
+		}
+		if asleep {
+			seen++
+		}
+		rest(stillPause)
+	}
+	if seen < tries/2 {
+		t.Errorf("it is seen to sleep %d times of %d", seen, tries)
+	}
+}

@@ -109,9 +109,8 @@ func (k *Gate) stillBut(ctx context.Context) bool {
 			return true
 		}
 		before = now
-		select {
-		case <-time.After(stillPause):
-		case <-ctx.Done():
+		rest(stillPause)
+		if ctx.Err() != nil {
 			return false
 		}
 	}

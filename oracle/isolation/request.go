@@ -476,9 +476,16 @@ func (n *version) changed(row history.Row) (change func(column, from string) (ch
 		}
 	}
 	return func(column, from string) (changed, certain bool) {
+		certain = true
 		for _, k := range list {
-			did, sure := k.change(column, from, n)
-			changed, certain = changed || did, certain || did && sure
+			switch did, sure := k.change(column, from, n); {
+			case !did:
+				certain = certain && (sure || changed)
+			case changed:
+				certain = certain || sure
+			default:
+				changed, certain = true, sure
+			}
 		}
 		return changed, certain
 	}, len(list) > 0
@@ -508,7 +515,8 @@ func (k *columns) change(column, from string, n *version) (changed, certain bool
 			return !flow.Same(o.Value, from), true
 		}
 		if now, told := n.valueOf(column); told && from != "" {
-			return now == nil || !flow.Same(*now, from), true
+			changed = now == nil || !flow.Same(*now, from)
+			return changed, changed // a check of what was left as it was counts all the same: the statement meant to change it
 		}
 		return true, other || o.Role != history.RoleUnknown
 	}
@@ -517,8 +525,8 @@ func (k *columns) change(column, from string, n *version) (changed, certain bool
 
 // does reports whether a writer changed a column, or may have.
 func does(change func(column, from string) (changed, certain bool), column, from string) bool {
-	changed, _ := change(column, from)
-	return changed
+	changed, certain := change(column, from)
+	return changed || !certain
 }
 
 // valueOf is the value of a column, in lower case, as far as the version's image tells.

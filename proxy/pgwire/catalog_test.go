@@ -326,6 +326,39 @@ func TestDefinitionsAreAskedForOnce(t *testing.T) {
 	}
 }
 
+// TestTemporaryNamesAreAskedFor: a session with a temporary table asks for their names behind a definition that may drop one, and behind no other.
+func TestTemporaryNamesAreAskedFor(t *testing.T) {
+	srv, conn := apart(t, map[string]string{"log_min_duration_statement": "0"})
+	asked := 0
+	for _, c := range []struct {
+		sql  string
+		asks bool
+	}{
+		{"CREATE TABLE t (k int PRIMARY KEY)", false},
+		{"CREATE TEMP TABLE s (k int)", false},
+		{"SELECT * FROM s, t", true},
+		{"CREATE TABLE u (k int PRIMARY KEY)", false},
+		{"SELECT * FROM u, s", false},
+		{"ALTER TABLE u ADD v int", false},
+		{"SELECT * FROM u, s", false},
+		{"DROP TABLE s", false},
+		{"SELECT * FROM u", true},
+		{"CREATE TEMP TABLE s (k int)", false},
+		{"SELECT * FROM u", true},
+		{"DROP TABLE u CASCADE", false}, // who knows what else
+		{"SELECT * FROM t", true},
+	} {
+		if _, err := conn.Exec(t.Context(), c.sql); err != nil {
+			t.Fatalf("%s: %v", c.sql, err)
+		}
+		before := asked
+		asked = strings.Count(srv.Log(), "execute wirecheck: question/wirecheck: question: "+"SELECT coalesce(pg_catalog.json_agg(relname)")
+		if (asked > before) != c.asks {
+			t.Errorf("%s: %d questions, before %d; want more: %v", c.sql, asked, before, c.asks)
+		}
+	}
+}
+
 // apart gives a server of the test's own, and a session of its superuser through the proxy.
 func apart(t *testing.T, settings map[string]string) (*engine.Server, *pgx.Conn) {
 	t.Helper()

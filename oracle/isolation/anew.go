@@ -55,14 +55,10 @@ func (tb *table) labelOf(key string) string {
 	if tb == nil {
 		return ""
 	}
-	r := tb.rows[key]
-	if n, ok := number(key); ok {
-		r = tb.numbered[n]
+	if r := tb.find(key); r != nil {
+		return r.label
 	}
-	if r == nil {
-		return ""
-	}
-	return r.label
+	return ""
 }
 
 // isOf reports whether the version is of a row, or of one with the same primary key.

@@ -476,18 +476,12 @@ func (n *version) changed(row history.Row) (change func(column, from string) (ch
 		}
 	}
 	return func(column, from string) (changed, certain bool) {
-		certain = true
+		doubt := false
 		for _, k := range list {
-			switch did, sure := k.change(column, from, n); {
-			case !did:
-				certain = certain && (sure || changed)
-			case changed:
-				certain = certain || sure
-			default:
-				changed, certain = true, sure
-			}
+			did, sure := k.change(column, from, n)
+			changed, certain, doubt = changed || did, certain || did && sure, doubt || !did && !sure
 		}
-		return changed, certain
+		return changed, certain || !changed && !doubt
 	}, len(list) > 0
 }
 

@@ -157,21 +157,22 @@ func (r *row) node(id string) *version {
 	return v
 }
 
+// find gives the row with a key, or nil.
+func (tb *table) find(key string) *row {
+	if n, isNumber := number(key); isNumber {
+		return tb.numbered[n]
+	}
+	return tb.rows[key]
+}
+
 // row finds or makes the row with a key.
 func (tb *table) row(key string) *row {
-	n, isNumber := number(key)
-	r := (*row)(nil)
-	if isNumber {
-		r = tb.numbered[n]
-	} else {
-		r = tb.rows[key]
-	}
-	if r != nil {
+	if r := tb.find(key); r != nil {
 		return r
 	}
-	r = &row{table: tb, key: key}
+	r := &row{table: tb, key: key}
 	r.ordered = r.first[:0]
-	if isNumber {
+	if n, isNumber := number(key); isNumber {
 		tb.numbered[n] = r
 	} else {
 		tb.rows[key] = r

@@ -158,7 +158,7 @@ func (c *clientHalf) learnFor(s *rewrite.Script, missing []rewrite.Name, catalog
 		names := catalog.Ask(missing)
 		answer, err := askNames(c.question, names)
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("ask for names: %w", err)
 		}
 		return c.learnNames(answer, catalog, names), nil
 	case !first || !c.pipeline.idle('T') || !queries(s):

@@ -89,14 +89,17 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 		}
 		v.schema, v.counted = true, false
 		v.defined++
-		if temp := func(name string) bool { return slices.Contains(v.facts.TempNames, name) }; len(p.Changes) == 0 || v.facts.TempNames == nil || slices.ContainsFunc(p.Changes, temp) {
-			v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
+		if v.facts.Temp && (len(p.Changes) == 0 || v.facts.TempNames == nil || slices.ContainsFunc(p.Changes, v.temporary)) {
+			v.settled = false // it may be a temporary table that is dropped
 		}
 	}
 	if p.Verb == "set" && (mentions(p.Text, "client_min_messages") || mentions(p.Text, "client_connection_check_interval")) || p.Verb == "select" && mentions(p.Text, "set_config") {
 		v.settled = false
 	}
 }
+
+// temporary reports whether a temporary table has a name. mu is held.
+func (v *environment) temporary(name string) bool { return slices.Contains(v.facts.TempNames, name) }
 
 // unchecked finds what keeps the server from looking at foreign keys (manual, 20.11.1, ALTER TABLE).
 var unchecked = regexp.MustCompile(`(?i)\bDISABLE\s+TRIGGER\b`)

@@ -141,7 +141,10 @@ func RestQuery(rows [][]string) string {
 	var oids []string
 	letters := ""
 	for _, row := range rows {
-		var r catalogRow
+		var r struct { // of a catalogRow, which is read later
+			OID  uint32 `json:"oid,string"`
+			More string `json:"more"`
+		}
 		if len(row) == 1 && json.Unmarshal([]byte(row[0]), &r) == nil && r.More != "" {
 			oids = append(oids, strconv.FormatUint(uint64(r.OID), 10))
 			for _, l := range r.More {

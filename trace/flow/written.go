@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strings"
 
 	"wirecheck/history"
 	"wirecheck/trace/lex"
@@ -74,18 +75,11 @@ func Write(sql string, d lex.Dialect, params []Param, all []string) (w Written) 
 				r.Named[name] = o.Value
 			}
 		}
-		slices.SortFunc(r.Operands, byColumn)
+		slices.SortFunc(r.Operands, func(a, b history.Operand) int { return strings.Compare(a.Column, b.Column) })
 		w.Rows = append(w.Rows, r)
 	}
 	w.Operands = common(w.Rows)
 	return w
-}
-
-func byColumn(a, b history.Operand) int {
-	if a.Column < b.Column {
-		return -1
-	}
-	return 1
 }
 
 // common are the operands of all rows: those whose values differ are not known.

@@ -38,11 +38,8 @@ func Write(sql string, d lex.Dialect, params []Param, all []string) (w Written) 
 	switch {
 	case u.list != nil:
 		w = Written{Table: u.name, Operands: u.list}
-		if len(u.rows) > 1 || u.from > 0 {
-			w.Rows = u.offeredRows()
-		} else if len(u.branches) > 0 {
-			w.Rows = u.casedRows()
-		} else if u.tokens[0].Is("insert") && len(u.row) == 0 && len(all) > 0 { // an upsert without a list of columns
+		switch {
+		case u.tokens[0].Is("insert") && len(u.rows) > 0 && len(u.rows[0]) == 0 && len(all) > 0: // an upsert without a list of columns
 			u = update{}
 			u.read(sql, d, params)
 			set, named := u.upsert(all)
@@ -50,6 +47,10 @@ func Write(sql string, d lex.Dialect, params []Param, all []string) (w Written) 
 				w.Operands, w.Rows = u.list, u.offeredRows()
 			}
 			w.Table = u.table(named)
+		case len(u.rows) > 1 || u.from > 0:
+			w.Rows = u.offeredRows()
+		case len(u.branches) > 0:
+			w.Rows = u.casedRows()
 		}
 		return w
 	case len(u.tokens) == 0:

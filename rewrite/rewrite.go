@@ -34,10 +34,18 @@ type Script struct {
 	Missing []Name
 	Uses    []Use // what the plans rest on
 	Whole   bool  // SQL repeats parts of the client's text, so it cannot be made for another one with other literals (MySQL family)
+	Own   bool    // its plans are made for this text from those of another one, and are nobody else's
 }
 
-// Size is roughly the room that the conditions of its plans take, in bytes: those of a long condition take ten times the text's.
+// planSize is roughly the room that a plan takes besides its text and its conditions, in bytes.
+const planSize = 1 << 10
+
+// Size is roughly the room that the conditions of its plans take, in bytes: those of a long condition take ten times the text's. The plans themselves
+// count if they are its own.
 func (s *Script) Size() (n int) {
+	if s.Own {
+		n = planSize * len(s.Plans)
+	}
 	for _, p := range s.Plans {
 		n += p.Size()
 	}

@@ -164,6 +164,12 @@ func (h hostile) crowds() []deed {
 			n := []int{900_000, 4 << 20}[a.rand.IntN(2)]
 			return strings.Repeat(q(fmt.Sprintf("SELECT repeat('x', %d), %s FROM %s WHERE %[2]s < 10", n, h.key, h.big)), 3)
 		})},
+		{"many rows in many sessions, not read", false, crowd(func(a *attacker) string {
+			return q(fmt.Sprintf("SELECT * FROM %s WHERE %s < 9900", h.big, h.key)) + strings.Repeat(q("SELECT repeat('x', 1000000)"), 8)
+		})},
+		{"many rows in transactions of many sessions", false, crowd(func(a *attacker) string {
+			return q("BEGIN") + q(fmt.Sprintf("UPDATE %s SET %s = %[2]s WHERE %s = %d", h.big, h.value, h.key, a.rand.IntN(9000))) + strings.Repeat(q(fmt.Sprintf("SELECT * FROM %s WHERE %s < 9900", h.big, h.key)), 10)
+		})},
 		{"long errors in many sessions, not read", false, crowd(func(*attacker) string { return q("SELECT CAST('" + long[:200_000] + "' AS int)") })},
 		{"pipelines in many sessions, not read", false, crowd(func(a *attacker) string { return strings.Repeat(q("SELECT repeat('x', 100000)"), 30_000) })},
 		{"lists of many values in many sessions", false, crowd(func(a *attacker) string {

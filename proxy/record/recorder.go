@@ -36,6 +36,7 @@ type Recorder struct {
 	txns     atomic.Uint64
 	texts    atomic.Int64 // see Share
 	messages atomic.Int64
+	facts    atomic.Int64
 	lanes    *Lanes
 
 	// Now is the wall clock, for people, and to know columns that get the time; nil: events carry no times. It is set before sessions begin.

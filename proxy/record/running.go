@@ -17,6 +17,7 @@ import (
 type Running struct {
 	ticket   *Ticket
 	limit    int
+	facts    *Share // the session's
 	accesses []history.Access
 	dropped  int
 	opaque   string
@@ -67,7 +68,13 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 			r.keep(c)
 		}
 	}
+	size := (len(list) - r.mark) * accessSize
+	if !r.facts.Takes(size) {
+		r.limit = min(r.limit, r.mark) // no later row either: reads tell accesses by their place
+	}
+	r.facts.Add(size)
 	if over := len(list) - r.limit; over > 0 {
+		r.facts.Add(-over * accessSize)
 		r.dropped += over
 		list = list[:r.limit]
 	}
@@ -99,10 +106,12 @@ const maxLacking = 200
 
 // keep keeps what foreign keys delete with a row.
 func (r *Running) keep(c rewrite.Cascaded) {
-	if over := r.gone + len(c.Accesses) - r.limit; over > 0 {
-		r.dropped += over
+	size := len(c.Accesses) * accessSize
+	if over := r.gone + len(c.Accesses) - r.limit; over > 0 || !r.facts.Takes(size) {
+		r.dropped += len(c.Accesses)
 		return
 	}
+	r.facts.Add(size)
 	r.gone += len(c.Accesses)
 	r.cascaded = append(r.cascaded, c)
 }

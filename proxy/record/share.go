@@ -22,6 +22,8 @@ var (
 	texts = bound{few: 256 << 10, one: 16 << 20, all: 24 << 20}
 	// messages are those that are on their way, or await their answer: hundreds of sessions could each hold one of a megabyte.
 	messages = bound{few: 128 << 10, one: 8 << 20, all: 24 << 20}
+	// facts are the accesses of statements that are not recorded yet: hundreds of sessions could each have the rows of a table on their way, or wait for a log.
+	facts = bound{few: 128 << 10, one: 24 << 20, all: 24 << 20}
 )
 
 // Kept is how many bytes of messages all sessions keep now, besides what each may keep whatever others do.
@@ -29,6 +31,11 @@ func (r *Recorder) Kept() int { return int(r.messages.Load()) }
 
 // Texts makes a session's share of the texts that outlast their statement.
 func (r *Recorder) Texts() Share { return Share{kind: &texts, all: &r.texts} }
+
+// accessSize is roughly the room that an access takes, with its texts.
+const accessSize = 320
+
+func (r *Recorder) accesses() Share { return Share{kind: &facts, all: &r.facts} }
 
 // Messages makes a session's share of the messages on their way.
 func (r *Recorder) Messages() Share { return Share{kind: &messages, all: &r.messages} }

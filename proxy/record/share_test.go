@@ -1,6 +1,11 @@
 package record
 
-import "testing"
+import (
+	"testing"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
 
 // TestShares: what one session keeps leaves room for the others, and comes back when it ends.
 func TestShares(t *testing.T) {
@@ -42,5 +47,79 @@ func TestShares(t *testing.T) {
 	var alone Share
 	if !alone.Takes(texts.one) || alone.Takes(texts.one+1) {
 		t.Error("without others the bound of a session remains")
+	}
+}
+
+// TestFactsAreShared: sessions whose answers have many rows, or whose statements wait for a log, keep so many of them together. What a session
+// drops makes the coverage approximate, a session with few rows keeps them, and all are forgotten with the answer or the session.
+func TestFactsAreShared(t *testing.T) {
+	const sessions, rows = 40, 9000
+	seen := map[history.Coverage]int{}
+	rec := NewRecorder("r", func(ev *history.Event) []Warning {
+		if ev.Kind == history.EventStmt && ev.Verb == "select" {
+			seen[ev.Coverage]++
+			if (ev.Coverage == history.CoverageExact) != (len(ev.Accesses)%rows == 0 || len(ev.Accesses) == 10) {
+				t.Errorf("%s with %d rows", ev.Coverage, len(ev.Accesses))
+			}
+		}
+		return nil
+	})
+	row := []history.Access{{Op: history.OpRead, Row: history.Row{Table: "t", Key: "1"}, Version: "1"}}
+	read := func(trk *Tracker, n int) *Running {
+		r := trk.Answer(trk.Sending(plan("select a")))
+		for range n {
+			told(t, r, row...)
+		}
+		return r
+	}
+	var trackers []*Tracker
+	var running []*Running
+	for range sessions {
+		trk := NewTracker(rec, history.Event{Engine: "mariadb"}, Limits{})
+		trackers, running = append(trackers, trk), append(running, read(trk, rows))
+	}
+	kept := int(rec.facts.Load())
+	if kept > facts.all || kept < facts.all-rows*accessSize {
+		t.Errorf("%d bytes are kept, of at most %d", kept, facts.all)
+	}
+	few := NewTracker(rec, history.Event{Engine: "mariadb"}, Limits{})
+	few.Done(read(few, 10), Result{})
+	if seen[history.CoverageExact] != 1 {
+		t.Error("a session with ten rows does not keep them")
+	}
+	for i, trk := range trackers[1:] {
+		trk.Done(running[i+1], Result{})
+		trk.Status(false)
+	}
+	trackers[0].Close() // in the middle of its answer
+	if left := rec.facts.Load(); left != 0 {
+		t.Errorf("%d bytes are kept when nothing runs", left)
+	}
+	if exact := (facts.all/accessSize)/rows - 1; seen[history.CoverageExact] < exact || seen[history.CoverageApproximate] < sessions-exact-3 {
+		t.Errorf("%v, of %d answers of which some %d have room", seen, sessions, exact)
+	}
+
+	held := plan("update a")
+	held.Log = true
+	clear(seen)
+	for _, trk := range trackers[1:] {
+		for _, p := range []*rewrite.Plan{plan("begin"), held} {
+			trk.Done(trk.Answer(trk.Sending(p)), Result{})
+			trk.Status(true)
+		}
+		trk.Done(read(trk, rows), Result{})
+		trk.Status(true)
+	}
+	if kept := int(rec.facts.Load()); kept > facts.all+rows*accessSize {
+		t.Errorf("%d bytes wait for a log, of at most %d", kept, facts.all)
+	}
+	for _, trk := range trackers[1:] {
+		trk.Close()
+	}
+	if exact := facts.all / accessSize / rows; seen[history.CoverageExact] < exact || seen[history.CoverageExact] > exact+1 {
+		t.Errorf("%v, of transactions that wait for a log of which %d have room", seen, exact)
+	}
+	if left := rec.facts.Load(); left != 0 {
+		t.Errorf("%d bytes are kept when all have ended", left)
 	}
 }

@@ -49,6 +49,7 @@ type Tracker struct {
 	due       []Warning
 	want      func(*rewrite.Ask) // asks for images, see Wants; may be nil
 	spare     spare
+	facts     Share         // of the statement whose answer comes, and those that wait for the log
 	event     history.Event // room for the next one that is recorded at once: the sink keeps none
 	pauses    pauses
 	load      load // see value
@@ -103,7 +104,7 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	if limits.Accesses <= 0 {
 		limits.Accesses = DefaultAccesses
 	}
-	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits, pauses: pauses{gap: limits.Gap}}
+	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits, facts: rec.accesses(), pauses: pauses{gap: limits.Gap}}
 	t.dialect = lex.Of(t.dbms.Dialect)
 	if t.session == 0 {
 		t.session = rec.sessions.Add(1)
@@ -232,7 +233,7 @@ func (t *Tracker) Drop(tk *Ticket) {
 func (t *Tracker) Answer(tk *Ticket) *Running {
 	t.place(tk)
 	tk.opened = true
-	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare.take(), values: t.rec.Requests != nil && t.rec.Requests.Values}
+	r := &Running{ticket: tk, limit: t.limits.Accesses, facts: &t.facts, accesses: t.spare.take(), values: t.rec.Requests != nil && t.rec.Requests.Values}
 	return r
 }
 
@@ -266,6 +267,7 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 		}
 		t.statement(r, res, to)
 	}
+	keepsHeld(t)
 	if res.Err != nil {
 		t.refused(tk, res, to)
 	} else {
@@ -352,7 +354,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			ev.Accesses = nil
 		}
 		x.held = append(x.held, held{ev, logs, overwrites(p, res), r.pinned, r.logged})
-		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
+		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax || !t.facts.Takes(0) {
 			t.flush(x, true)
 		}
 		return
@@ -525,10 +527,14 @@ func (t *Tracker) flush(x *txn, lost bool) {
 		t.spare.give(h.ev.Accesses)
 	}
 	x.held, x.heldFacts, x.logged = nil, 0, false
+	keepsHeld(t)
 }
 
-// heldMax bounds how many statements and accesses a transaction holds. Past it they are recorded without the log. heldText bytes of a statement's
-// text count as one more.
+// keepsHeld counts what the session keeps where no answer comes: what waits for the log.
+func keepsHeld(t *Tracker) { t.facts.Add(t.Held()*accessSize - t.facts.Own()) }
+
+// heldMax bounds how many statements and accesses a transaction holds. Past it, or if all sessions together keep too many (facts), they are recorded
+// without the log. heldText bytes of a statement's text count as one more.
 const (
 	heldMax  = 100_000
 	heldText = 256
@@ -544,6 +550,7 @@ func (t *Tracker) Close() []Warning {
 		t.end(outcome, t.rec.Tick())
 	}
 	t.Settle("")
+	t.facts.Forget()
 	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick()})
 	return t.warnings()
 }
@@ -555,6 +562,7 @@ func (t *Tracker) Abandon(why string) {
 		t.end(history.OutcomeUnknown, t.rec.Tick())
 	}
 	t.Settle("")
+	t.facts.Forget()
 	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick(), Why: why})
 }
 

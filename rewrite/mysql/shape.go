@@ -190,7 +190,7 @@ func (t *template) fill(sql string, m mold) *rewrite.Script {
 	plan := *t.script.Plans[0]
 	plan.Text, plan.At = sql[m.from:m.end], m.from
 	plan.Asks = t.asks(plan.Asks, sql, m)
-	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}, Uses: t.script.Uses}
+	script := &rewrite.Script{SQL: sql, Own: true, Plans: []*rewrite.Plan{&plan}, Uses: t.script.Uses}
 	if len(plan.Edits) > 0 {
 		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)
 		script.SQL = rewrite.Apply(sql, plan.Edits)

@@ -30,6 +30,7 @@ import (
 // Empty text says nothing, NULL or "!" that there were too many rows.
 type part struct {
 	rel     *rewrite.Relation
+	table   string // what relation gives, if it is made already
 	op      history.Op
 	lsn     bool
 	upsert  bool
@@ -55,6 +56,7 @@ var errHidden = errors.New("malformed hidden value")
 
 // decoder gives the Decode function for hidden columns.
 func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, error) {
+	nameTables(parts)
 	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
 		if len(hidden) != len(parts) {
 			return nil, fmt.Errorf("%w: %d columns, not %d", errHidden, len(hidden), len(parts))
@@ -378,17 +380,30 @@ func (p *part) link(text []byte, lsn uint64) ([]history.Access, error) {
 
 // relation names the row's table: the one that the statement names, or the partitioned table at its top.
 func (p *part) relation(oid uint32) (string, error) {
-	top := p.rel
-	if top.Root != nil {
-		top = top.Root
+	if oid != p.rel.OID && !slices.Contains(p.rel.Partitions, oid) {
+		return "", &rewrite.ChangedError{Table: p.rel.Name}
 	}
-	if oid == p.rel.OID {
-		return top.String(), nil
+	if p.table == "" {
+		return p.root().String(), nil
 	}
-	if slices.Contains(p.rel.Partitions, oid) {
-		return top.String(), nil
+	return p.table, nil
+}
+
+func (p *part) root() *rewrite.Relation {
+	if p.rel.Root != nil {
+		return p.rel.Root
 	}
-	return "", &rewrite.ChangedError{Table: p.rel.Name}
+	return p.rel
+}
+
+// nameTables makes the names that relation gives, so that it makes none for each row.
+func nameTables(parts []part) {
+	for i := range parts {
+		if p := &parts[i]; p.rel != nil {
+			p.table = p.root().String()
+		}
+		nameTables(parts[i].scan)
+	}
 }
 
 // initial reports whether xid is surely older than the horizon. Transaction ids are compared modulo 2^32; 1 and 2 are older

@@ -130,7 +130,7 @@ func templated(sc *rewrite.Script, sql string) bool {
 
 // fill makes the script of a text of the template's shape.
 func (t *template) fill(sql string, lits []rewrite.Literal) *rewrite.Script {
-	sc := &rewrite.Script{SQL: sql, Plans: make([]*rewrite.Plan, len(t.script.Plans)), Uses: t.script.Uses, Missing: t.script.Missing}
+	sc := &rewrite.Script{SQL: sql, Own: true, Plans: make([]*rewrite.Plan, len(t.script.Plans)), Uses: t.script.Uses, Missing: t.script.Missing}
 	plans := make([]rewrite.Plan, len(t.script.Plans))
 	move := rewrite.Shift{From: t.lits, To: lits}.Place
 	var edits []rewrite.Edit

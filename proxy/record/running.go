@@ -147,7 +147,7 @@ func (r *Running) coverage() (history.Coverage, string) {
 	case r.opaque != "":
 		return history.CoverageOpaque, r.opaque
 	case r.dropped > 0 && seen == history.CoverageExact:
-		return history.CoverageApproximate, "more rows than are kept of one statement"
+		return history.CoverageApproximate, "more rows than are kept of one statement, or of all at a time"
 	}
 	return seen, why
 }

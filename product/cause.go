@@ -24,6 +24,7 @@ const (
 	ReverseScan       CauseID = "a descending scan is not held to the snapshot"
 	LockedKey         CauseID = "a locked unique key is read as if it had been written"
 	UnlockedDuplicate CauseID = "INSERT IGNORE and REPLACE do not lock what they leave as it is"
+	UnlockedKey       CauseID = "a key that is not there is not locked"
 	KeyUnseen         CauseID = "a foreign key that acts hides a duplicate key"
 	ForeignSnapshot   CauseID = "a foreign key is followed in the transaction's snapshot"
 	CurrentRead       CauseID = "current read in a write"

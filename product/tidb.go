@@ -83,6 +83,11 @@ var tidb = Product{
 			Source: "pingcap/tidb#42121 (fixed); TiDB documentation, pessimistic mode: DML reads the latest committed version",
 		},
 		{
+			ID: UnlockedKey, Confirmed: true,
+			Reason: "a statement of a pessimistic transaction chose its row by a whole unique key, and another transaction gave that key to a row and ended, before the first one did",
+			Source: "pingcap/tidb#20692 and #57589 (fixed for some plans): such a statement locks the key, also if no row has it; READ COMMITTED does not",
+		},
+		{
 			ID: KeyUnseen, Confirmed: true,
 			Reason: "an UPDATE in a pessimistic transaction gives a row a key that is there, and is not refused, where a foreign key with ON UPDATE CASCADE or SET NULL refers to the table; COMMIT fails",
 			Source: "found with wirecheck, no report known; TiDB documentation, constraints, UNIQUE KEY: the constraint is checked when the statement is executed",
@@ -115,7 +120,7 @@ var tidb = Product{
 		{
 			ID:     NoGapLocks,
 			Reason: "there are no gap locks: another transaction's write moved a row into the statement's range and was committed earlier",
-			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences with MySQL InnoDB: a range in WHERE does not block concurrent statements within the range; TiDB does not support gap locks; no report known",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode, differences with MySQL InnoDB: a range in WHERE does not block concurrent statements within the range; TiDB does not support gap locks; pingcap/tidb#55432 (open, not confirmed) asks for the lock of a key that an INSERT met",
 		},
 		{
 			ID:     OlderSnapshot,

@@ -34,7 +34,7 @@ type Script struct {
 	Missing []Name
 	Uses    []Use // what the plans rest on
 	Whole   bool  // SQL repeats parts of the client's text, so it cannot be made for another one with other literals (MySQL family)
-	Own   bool    // its plans are made for this text from those of another one, and are nobody else's
+	Own     bool  // its plans are made for this text from those of another one, and are nobody else's
 }
 
 // planSize is roughly the room that a plan takes besides its text and its conditions, in bytes.

@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 )
 
@@ -192,6 +193,8 @@ func (m *model) rowCause(s store, a *act, r int, v *version) product.CauseID {
 			return product.OlderSnapshot
 		case before:
 			return product.SemiConsistent
+		case !slices.Contains(a.addressed, r) && m.locksKey(a.step):
+			return product.UnlockedKey
 		}
 		return product.NoGapLocks
 	}
@@ -213,6 +216,22 @@ func (m *model) rowCause(s store, a *act, r int, v *version) product.CauseID {
 		}
 	}
 	return product.NoGapLocks
+}
+
+// locksKey reports whether a statement locks a primary key whether a row has it or not, since its condition fixes it.
+func (m *scene) locksKey(n int) bool {
+	if m.transactions[m.of[n]].Level != product.RepeatableRead || m.dbms.Cause(product.UnlockedKey) == nil {
+		return false
+	}
+	keys := map[string][][]string{}
+	for i, columns := range m.names {
+		var names []string
+		for _, c := range columns {
+			names = append(names, m.tables[i].Columns[c].Name)
+		}
+		keys[strings.ToLower(m.tables[i].Name)] = [][]string{names}
+	}
+	return schedule.Single(keys, &m.s.Steps[n].Statement, m.tables)
 }
 
 // torn reports whether a statement that passed a locked row by decided on another one by what the lock's holder left.

@@ -48,6 +48,7 @@ type part struct {
 	apart   bool                                                       // what others read: see rewrite.Plan.Cascades, Lacking and Snapshot
 	image   []string
 	was     bool
+	left    []string // columns of image that are the same in the version that an upsert replaced
 	horizon *rewrite.Horizon
 	columns bool // capture by columns, see columnAccess: none of the above but key, group, rel and op
 }

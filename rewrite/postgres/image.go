@@ -3,6 +3,9 @@ package postgres
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -10,12 +13,12 @@ import (
 )
 
 // images asks for the images of the version that a write makes and of the one that it replaces.
-func (x *instrumentation) images(target source, op history.Op) (list []string) {
+func (x *instrumentation) images(target source, w *write) (list []string) {
 	expr, columns := x.image(target)
 	if columns == nil {
 		return nil
 	}
-	list = append(list, x.hidden(part{rel: target.rel, image: columns, was: op == history.OpDelete}, expr))
+	list = append(list, x.hidden(part{rel: target.rel, image: columns, was: w.op == history.OpDelete, left: w.left(target.rel)}, expr))
 	if x.linked {
 		list = append(list, x.hidden(part{rel: target.rel, image: columns, was: true}, "pg_catalog.current_setting('"+oldImage+"')"))
 	}
@@ -41,7 +44,7 @@ func (p *part) imaged(list []history.Access, text []byte) error {
 	if err := json.Unmarshal(text, &values); err != nil || len(values) != len(p.image) {
 		return fmt.Errorf("%w: an image", errHidden)
 	}
-	var b []byte
+	var b, left []byte
 	for i, raw := range values {
 		var v condition.Value
 		switch s := string(raw); {
@@ -60,13 +63,35 @@ func (p *part) imaged(list []history.Access, text []byte) error {
 			v = &s
 		}
 		b = condition.AppendColumn(b, p.image[i], v)
+		if slices.Contains(p.left, p.image[i]) {
+			left = condition.AppendColumn(left, p.image[i], v)
+		}
 	}
 	if p.was {
 		list[0].Was = string(b)
-	} else {
-		list[len(list)-1].Image = string(b)
+		return nil
+	}
+	last := &list[len(list)-1]
+	if last.Image = string(b); last.Op == history.OpUpdate && last.Was == "" {
+		last.Was = string(left)
 	}
 	return nil
+}
+
+// left are the columns that an upsert leaves as they are in a row that it meets: RETURNING tells them of the version that it replaced, too.
+func (w *write) left(rel *rewrite.Relation) (list []string) {
+	if !w.upsert || rel.HasTriggers {
+		return nil
+	}
+	assigned := func(name string) bool {
+		return slices.ContainsFunc(w.node.(*pg.InsertStmt).OnConflictClause.TargetList, func(t *pg.Node) bool { return t.GetResTarget().GetName() == name })
+	}
+	for i := range rel.Columns {
+		if c := &rel.Columns[i]; !c.Generated && !assigned(c.Name) {
+			list = append(list, c.Name)
+		}
+	}
+	return list
 }
 
 // long reports whether false stands for a text that is too long.

@@ -161,7 +161,7 @@ func (x *planner) write(w write) {
 		list = append(list, x.ask(s, history.OpRead, false))
 	}
 	x.facts = len(list)
-	list = append(list, x.images(target, w.op)...)
+	list = append(list, x.images(target, &w)...)
 	if len(c.tables) > x.facts && len(c.targets) == 1 && !rel.HasTriggers {
 		list = append(list, x.beside(w)...)
 	}

@@ -168,11 +168,16 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.Sta
 	if err := c.s.Recognise(ctx, c.o.Raw, st.Session, &st.Statement, answer.Idle, &f); err != nil {
 		return err
 	}
-	if err := c.origin(ctx, st, got.After, f.Difference); err != nil {
+	return c.attribute(ctx, st, got.After, f)
+}
+
+// attribute reports a finding with where it comes from.
+func (c *checker) attribute(ctx context.Context, st *schedule.Step, now answer.State, f oracle.Finding) error {
+	if err := c.origin(ctx, st, now, f.Difference); err != nil {
 		return err
 	}
 	Named(c.s.DBMS(), &f)
-	c.s.Permit(&f, sql)
+	c.s.Permit(&f, st.Statement.Text)
 	return c.report(ctx, f)
 }
 

@@ -22,15 +22,16 @@ func TestOrigin(t *testing.T) {
 	tests := []struct {
 		query, typed string // typed: the query of which the server's answer has another type
 		want         string
+		refused      string // the error of the query itself; empty: it has no rows
 	}{
-
-		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT COALESCE(a, 0) FROM t", "COALESCE(a, 0)"},
-		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT ABS(COALESCE(a, 0)) FROM t", "ABS(COALESCE(a, 0))"},
-		{"SELECT a FROM t WHERE ABS(a) < 4", "SELECT ABS(a) FROM t", "ABS(a)"},
-		{"SELECT ABS(COALESCE(a, 0)) FROM t", "", ""},
-		{"SELECT a FROM t WHERE a IN (SELECT ABS(a) FROM t AS x)", "SELECT ABS(a) FROM t", "ABS(a)"},
-		{"SELECT ABS((SELECT 3)) FROM t", "SELECT ABS((SELECT 3)) FROM t", ""},
-		{"SELECT MAX(a) FROM t", "SELECT MAX(a) FROM t", ""},
+		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT COALESCE(a, 0) FROM t", "COALESCE(a, 0)", ""},
+		{"SELECT ABS(COALESCE(a, 0)) FROM t", "SELECT ABS(COALESCE(a, 0)) FROM t", "ABS(COALESCE(a, 0))", ""},
+		{"SELECT a FROM t WHERE ABS(a) < 4", "SELECT ABS(a) FROM t", "ABS(a)", ""},
+		{"SELECT ABS(COALESCE(a, 0)) FROM t", "", "", ""},
+		{"SELECT a FROM t WHERE a IN (SELECT ABS(a) FROM t AS x)", "SELECT ABS(a) FROM t", "ABS(a)", ""},
+		{"SELECT ABS((SELECT 3)) FROM t", "SELECT ABS((SELECT 3)) FROM t", "", ""},
+		{"SELECT MAX(a) FROM t", "SELECT MAX(a) FROM t", "", ""},
+		{"SELECT COALESCE(a, 0) - 9 FROM t", "SELECT COALESCE(a, 0) FROM t", "COALESCE(a, 0)", "77777"},
 	}
 	eachEngine(t, func(t *testing.T, p *place) {
 		s := p.stages(t, p.level(p.d.Default))
@@ -40,7 +41,9 @@ func TestOrigin(t *testing.T) {
 				t.Fatal(err)
 			}
 			spoil := func(sql string, st *schedule.Step) {
-				if sql == test.query {
+				if sql == test.query && test.refused != "" {
+					st.Answer = answer.Result{Err: &answer.Error{Code: test.refused, Message: "made up"}}
+				} else if sql == test.query {
 					st.Answer.Rows = nil
 				}
 				if strings.TrimSpace(sql) == test.typed && len(st.Answer.Columns) == 1 {

@@ -66,7 +66,7 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 		refused, other = b, want
 	}
 	if !c.valueError(refused.Code) || other.Answer.Err != nil && !c.valueError(other.Answer.Err.Code) {
-		return c.report(ctx, f)
+		return c.attribute(ctx, st, got.After, f)
 	}
 	permit := func(reason string) error {
 		known := c.s.DBMS().Cause(product.Unevaluated)
@@ -96,7 +96,7 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 	case !sure:
 		c.v.Note("%s: error %s on one side only; which expression it comes from was not found", sql, refused.Code)
 	default:
-		return c.report(ctx, f)
+		return c.attribute(ctx, st, got.After, f)
 	}
 	return nil
 }

@@ -177,6 +177,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseTPCC ./cmd/wirecheck -tpcc-programs 5
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
+	$(GO) test -count=1 -timeout 60m -v -run TestCorpus ./lab/panel -corpus-all
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	$(GO) test -count=1 -timeout 0 -v -run 'TestAlike|TestChangedBehindBlock' ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	@$(MAKE) --no-print-directory build

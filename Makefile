@@ -53,8 +53,8 @@ demo:
 	./bin/wirecheck demo
 
 # Everything once. Fuzz targets run on their corpus. Much of the time is waiting for servers, so more packages and tests run at once than there are
-# processors. go vet has run: go test need not do it again. Linking without debugging information takes half the time.
-TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 2 -parallel 4
+# processors. go vet has run: go test need not do it again. Linking without symbols and debugging information takes half the time.
+TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-s -p 2 -parallel 4
 test: fmt vet
 	@$(MAKE) --no-print-directory -j 3 test-program test-rest test-random
 

@@ -53,8 +53,8 @@ demo:
 	./bin/wirecheck demo
 
 # Everything once. Fuzz targets run on their corpus. Much of the time is waiting for servers, so more packages and tests run at once than there are
-# processors. go vet has run: go test need not do it again. Linking without debugging information takes half the time.
-TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-w -p 2 -parallel 4
+# processors. go vet has run: go test need not do it again. Linking without symbols and debugging information takes half the time.
+TEST = .ci/scratch $(GO) test -count=1 -vet=off -ldflags=-s -p 2 -parallel 4
 test: fmt vet
 	@$(MAKE) --no-print-directory -j 3 test-program test-rest test-random
 
@@ -177,6 +177,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseTPCC ./cmd/wirecheck -tpcc-programs 5
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
+	$(GO) test -count=1 -timeout 60m -v -run TestCorpus ./lab/panel -corpus-all
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	$(GO) test -count=1 -timeout 0 -v -run 'TestAlike|TestChangedBehindBlock' ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	@$(MAKE) --no-print-directory build

@@ -133,7 +133,7 @@ func spreadOut(t *testing.T, levels map[string][]string, judged func(t *testing.
 // TestCollectAnomalies: one collector reports of three proxies what one proxy reports. TestCollectParts has the other levels.
 func TestCollectAnomalies(t *testing.T) {
 	t.Parallel()
-	spreadOut(t, map[string][]string{"postgres": {"READ COMMITTED", "REPEATABLE READ"}, "mariadb": {"READ UNCOMMITTED", "REPEATABLE READ"}}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) {
+	spreadOut(t, map[string][]string{"postgres": {"REPEATABLE READ", "SERIALIZABLE"}, "mariadb": {"READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE"}}, func(t *testing.T, f *fleetOf) ([]oracle.Finding, string) {
 		return f.collected(t), ""
 	})
 }

@@ -23,7 +23,11 @@ func TestCollectHermitage(t *testing.T) {
 		found := 0
 		for _, name := range []string{"g-single-dependencies", "g-single-write-1", "g-single-write-2", "g2-two-edges", "pmp-write"} {
 			in := hermitage(t, name)
-			for _, level := range []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
+			levels := []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}
+			if engine == "postgres" {
+				levels = levels[1:] // the first is the second one there
+			}
+			for _, level := range levels {
 				t.Run(engine+"/"+name+"/"+strings.ToLower(level), func(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), patience)
 					defer cancel()

@@ -21,7 +21,7 @@ func huntCases(engine string) int {
 	if engine == "postgres" {
 		return 160
 	}
-	return 60
+	return 40
 }
 
 // huntFleet is a hunt of a fleet that finds known bugs of MariaDB, or none of PostgreSQL, of which none is known.

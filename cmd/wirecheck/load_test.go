@@ -74,6 +74,10 @@ func TestPgbenchIsQuiet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "postgres")
 	tool(t, pgEnv(w.direct), "pgbench", "-i", "-q", "-s", "2")
+	clients := "4" // of eight, most of the work is what the server refuses
+	if *loadLength > 0 {
+		clients = "8"
+	}
 	for _, protocol := range []string{"simple", "extended", "prepared"} {
 		for _, level := range []string{"read committed", "serializable"} {
 			t.Run(protocol+"/"+level, func(t *testing.T) {
@@ -81,7 +85,7 @@ func TestPgbenchIsQuiet(t *testing.T) {
 				env := append(pgEnv(th.target), "PGOPTIONS=-c default_transaction_isolation="+strings.ReplaceAll(level, " ", `\ `))
 				// With retries a serialization failure is not the end of a client, as in any program at that level. While one client has no
 				// processor, the others may be refused thousands of times.
-				out := tool(t, env, "pgbench", "-n", "-c", "8", "-j", "2", "-M", protocol, "--max-tries=100000", length("-t25", "-T%d"))
+				out := tool(t, env, "pgbench", "-n", "-c", clients, "-j", "2", "-M", protocol, "--max-tries=100000", length("-t40", "-T%d"))
 				if failed := count(t, out, `number of failed transactions: (\d+)`); failed > 0 {
 					t.Errorf("%d transactions failed:\n%s", failed, out)
 				}

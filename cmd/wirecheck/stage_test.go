@@ -159,12 +159,12 @@ func (s *stage) send(ctx context.Context, a *actor) {
 func (s *stage) settle(ctx context.Context) {
 	s.t.Helper()
 	for _, a := range s.actors {
-		for a.waiting != "" {
+		for pause := 2 * time.Millisecond; a.waiting != ""; pause = min(2*pause, 20*time.Millisecond) {
 			select {
 			case ans := <-a.answer:
 				s.answered(ctx, a, ans)
 				continue
-			case <-time.After(2 * time.Millisecond): // the lock views send no event; this is the pause between two looks
+			case <-time.After(pause): // between two looks: the lock views send no event
 			}
 			if s.blocked(ctx, a) {
 				break

@@ -119,8 +119,8 @@ func (w *world) settle(t *testing.T) {
 	defer conn.Close(context.Background())
 	var next int64
 	err = conn.QueryRow(ctx, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&next)
-	for old := true; old && err == nil; {
-		err = conn.QueryRow(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint < $1", next).Scan(&old)
+	for old, pause := true, 0.0; old && err == nil; pause = 0.01 { // seconds: each question costs the server, which those transactions need
+		err = conn.QueryRow(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint < $1 FROM pg_sleep($2)", next, pause).Scan(&old)
 	}
 	if err != nil {
 		t.Fatalf("wait for older transactions: %v", err)

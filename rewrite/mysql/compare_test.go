@@ -79,7 +79,10 @@ func (s *side) exec(t testing.TB, sql string) reply {
 
 func (s *side) texts(t testing.TB, sql string) [][]string {
 	t.Helper()
-	r := s.exec(t, sql)
+	return s.exec(t, sql).texts()
+}
+
+func (r reply) texts() [][]string {
 	rows := make([][]string, len(r.rows))
 	for i, row := range r.rows {
 		for _, cell := range row {
@@ -113,6 +116,13 @@ type pair struct {
 	stamp        int
 	tables       []*rewrite.Relation
 	images       bool // of all rows that are written; otherwise of none
+	known        known
+}
+
+// known are the rows of the instrumented side in front of a statement that was rolled back. They are the same as long as nothing else is sent.
+type known struct {
+	rows map[history.Row]row
+	sent int // the connection's commands by then
 }
 
 func newPair(t testing.TB, capabilities uint32) *pair {
@@ -181,17 +191,42 @@ type row struct {
 
 // state reads all tables: visible rows by table, and rows by table and row id.
 func (p *pair) state(t testing.TB, s *side) (visible map[string][]string, rows map[history.Row]row) {
+	return p.read(t, s, p.tables)
+}
+
+// before gives the rows of the instrumented side. Both sides execute the same query last, so that FOUND_ROWS() is the same.
+func (p *pair) before(t testing.TB, sent int) (rows map[history.Row]row) {
+	last := p.tables[len(p.tables)-1:]
+	p.read(t, p.plain, last)
+	if p.known.rows != nil && p.known.sent == sent {
+		p.read(t, p.wired, last)
+		return p.known.rows
+	}
+	_, rows = p.state(t, p.wired)
+	return rows
+}
+
+func (p *pair) read(t testing.TB, s *side, tables []*rewrite.Relation) (visible map[string][]string, rows map[history.Row]row) {
 	visible, rows = make(map[string][]string), make(map[history.Row]row)
-	for _, rel := range p.tables {
+	named := func(rel *rewrite.Relation) bool { return s == p.wired && rel.Instrumented }
+	var queries []string
+	for _, rel := range tables {
 		columns, hidden := "*", ""
-		if s == p.wired && rel.Instrumented {
+		if named(rel) {
 			hidden = ", " + keyOf(rel) + ", wc_writers"
 			if alwaysVisible(flavor()) {
 				columns = strings.Join((&source{rel: rel}).clientColumns(), ",")
 			}
 		}
-		for _, r := range s.texts(t, "SELECT "+columns+hidden+" FROM "+mysqlsyntax.Quote(rel.Name)) {
-			if hidden != "" {
+		queries = append(queries, "SELECT "+columns+hidden+" FROM "+mysqlsyntax.Quote(rel.Name))
+	}
+	for i, answer := range s.conn.queries(t, queries) {
+		if answer.err != "" {
+			t.Fatalf("%s: %s", queries[i], answer.err)
+		}
+		rel := tables[i]
+		for _, r := range answer.texts() {
+			if named(rel) {
 				n := len(r) - 2
 				rows[history.Row{Table: rel.String(), Key: r[n]}] = row{strings.Join(r[:n], "|"), r[n+1], plainName(rel, r)}
 				r = r[:n]
@@ -340,10 +375,18 @@ func (p *pair) check(t *testing.T, sql string, args ...string) (*rewrite.Plan, [
 
 func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rewrite.Plan, []history.Access) {
 	t.Helper()
+	sent := p.wired.conn.sent
 	p.plain.exec(t, "BEGIN")
 	p.wired.exec(t, "BEGIN")
-	defer p.plain.exec(t, "ROLLBACK")
-	defer p.wired.exec(t, "ROLLBACK")
+	var before map[history.Row]row
+	undone := false // the transaction was open until its ROLLBACK
+	defer func() {
+		p.wired.exec(t, "ROLLBACK")
+		p.plain.exec(t, "ROLLBACK")
+		if p.known = (known{}); undone {
+			p.known = known{before, p.wired.conn.sent}
+		}
+	}()
 	mine := strings.ReplaceAll(sql, "@@db", p.wired.db.Name)
 	if p.rewriter.Generation() > 0 && !p.images {
 		p.rewriter = New(flavor(), rewrite.CaptureAuto)
@@ -363,25 +406,25 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 	if strings.Count(mine, "?") != strings.Count(script.SQL, "?") {
 		t.Errorf("%s: parameters: %s", sql, script.SQL)
 	}
-	p.state(t, p.plain) // so that FOUND_ROWS() is the same
-	_, before := p.state(t, p.wired)
+	before = p.before(t, sent)
 	p.stamp++
 	stamp := fmt.Sprintf("T%d.1.test", p.stamp)
-	sent := script.SQL
+	sending := script.SQL
 	if plan.Marked != nil && !prepared { // as sessions send it: the variable must not matter
-		sent = plan.WithStamp(mine, stamp)
+		sending = plan.WithStamp(mine, stamp)
 		p.wired.exec(t, SetToken("T0.0.wrong"))
 	} else {
 		p.wired.exec(t, SetToken(stamp))
 	}
 	// On MySQL texts are parsed apart from their execution, so the stamp is a variable.
-	if marked := plan.Stamp && flavor() != MySQL; marked != (plan.Marked != nil) || strings.ContainsAny(script.SQL+sent, "\x00") {
-		t.Errorf("%s: stamps, but is not marked, or marks are left: %q", sql, sent)
+	if marked := plan.Stamp && flavor() != MySQL; marked != (plan.Marked != nil) || strings.ContainsAny(script.SQL+sending, "\x00") {
+		t.Errorf("%s: stamps, but is not marked, or marks are left: %q", sql, sending)
 	}
 	want, _, _ := p.answerOf(t, p.plain, strings.ReplaceAll(sql, "@@db", p.plain.db.Name), nil, prepared, args)
 	p.diagnose(t, p.plain, &want)
-	got, accesses, partial := p.answerOf(t, p.wired, sent, plan, prepared, args)
+	got, accesses, partial := p.answerOf(t, p.wired, sending, plan, prepared, args)
 	p.diagnose(t, p.wired, &got)
+	undone = got.Error == "" && got.Status&1 > 0 // SERVER_STATUS_IN_TRANS
 	if flavor() == TiDB && want.Error == "" && got.Error == "" {
 		want.Diag[1], got.Diag[1] = "", "" // rows that are found without a plan set FOUND_ROWS() by what was asked before
 	}

@@ -19,6 +19,7 @@ type wire struct {
 	conn net.Conn
 	r    *bufio.Reader
 	seq  byte
+	sent int // counts commands
 }
 
 // Capabilities of the protocol.
@@ -110,6 +111,7 @@ func (w *wire) write(t testing.TB, p []byte) {
 func (w *wire) command(t testing.TB, code byte, body []byte) {
 	t.Helper()
 	w.seq = 0
+	w.sent++
 	w.write(t, append([]byte{code}, body...))
 }
 
@@ -117,6 +119,24 @@ func (w *wire) query(t testing.TB, sql string) reply {
 	t.Helper()
 	w.command(t, 3, []byte(sql))
 	return w.replies(t, false)
+}
+
+// queries sends all texts before it reads the first answer, which costs both sides less than one after the other.
+func (w *wire) queries(t testing.TB, texts []string) (list []reply) {
+	t.Helper()
+	var all []byte
+	for _, sql := range texts {
+		n := len(sql) + 1
+		all = append(append(all, byte(n), byte(n>>8), byte(n>>16), 0, 3), sql...)
+	}
+	w.sent += len(texts)
+	if _, err := w.conn.Write(all); err != nil {
+		t.Fatalf("write: %v", err)
+	}
+	for range texts {
+		list = append(list, w.replies(t, false))
+	}
+	return list
 }
 
 func (w *wire) replies(t testing.TB, isBinary bool) reply {

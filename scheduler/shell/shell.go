@@ -74,8 +74,11 @@ const (
 	pauseLimit = 5 * time.Millisecond
 )
 
-// stillPause is the pause between two questions whether all is still.
-const stillPause = time.Millisecond
+// The pause between two questions whether all is still grows, too: an answer may cost a millisecond of processor time, which those who are awaited need.
+const (
+	stillPause = time.Millisecond
+	stillLimit = 20 * time.Millisecond
+)
 
 // Shell holds sessions back until scheduler.Core picks them. All methods may be called by several goroutines. Those about one
 // session must come one after another, except for Leave.
@@ -299,7 +302,7 @@ func (sh *Shell) run(ctx context.Context, untilQuiet bool) error {
 
 // awaitStill waits until nobody outside can do anything, if a decision is due. heard is what core had been told by then.
 func (sh *Shell) awaitStill(ctx context.Context) (heard int, err error) {
-	for sh.limits.Still != nil {
+	for began := time.Now(); sh.limits.Still != nil; {
 		sh.mu.Lock()
 		heard := sh.heard
 		due := sh.core.Due()
@@ -310,7 +313,7 @@ func (sh *Shell) awaitStill(ctx context.Context) (heard int, err error) {
 		if sh.limits.Still(ctx) {
 			return heard, nil
 		}
-		if err := sh.await(ctx, stillPause, nil); err != nil {
+		if err := sh.await(ctx, min(max(time.Since(began)/pauseShare, stillPause), stillLimit), nil); err != nil {
 			return 0, err
 		}
 	}

@@ -90,11 +90,15 @@ func (l *warningList) keep(server *link) error {
 	return nil
 }
 
-// firstError takes the server's list over as far as the first error, if there is more behind it (rewrite.Plan.Listed).
+// brokenCheck is MariaDB's ER_CONSTRAINT_FAILED. The server checks only a row whose columns have all taken their values.
+const brokenCheck = "4025"
+
+// firstError takes the server's list over as far as the first error, if there is more behind it (rewrite.Plan.Listed). If the last one is a broken check, the
+// errors before it are the check's own, which show without a list of columns, too.
 func (l *warningList) firstError(server *link, counts *rowCounts) error {
 	rows, refused, err := server.ownRows("SHOW WARNINGS")
 	first := slices.IndexFunc(rows, func(r []string) bool { return len(r) == 3 && r[0] == "Error" })
-	if err != nil || refused != nil || first < 0 || first == len(rows)-1 {
+	if err != nil || refused != nil || first < 0 || first == len(rows)-1 || slices.ContainsFunc(rows, func(r []string) bool { return len(r) == 3 && r[1] == brokenCheck }) {
 		return err
 	}
 	for _, r := range rows[:first+1] {

@@ -45,8 +45,10 @@ func differential() []step {
 		"CREATE FUNCTION f(x INT) RETURNS INT DETERMINISTIC RETURN x + 1",
 		"CREATE VIEW vw AS SELECT id, v FROM acc",
 		// What a generated column computes is refused only where the INSERT lists columns; a check's own errors show in any case, those of further columns do not.
-		"CREATE TABLE made (a INT, b INT, g INT AS (b / a) STORED)", "INSERT INTO made VALUES (0,1,DEFAULT)", "SHOW WARNINGS", "INSERT INTO made (a,b,g) VALUES (0,2,DEFAULT)", "SHOW WARNINGS", "SELECT * FROM made",
-		"CREATE TABLE checked (a VARCHAR(9) CHECK (CHAR_LENGTH(a > 2)), b INT, c INT)", "INSERT INTO checked VALUES ('x',1,1)", "SHOW WARNINGS", "INSERT INTO checked VALUES ('1','x','y')", "SHOW WARNINGS",
+		"CREATE TABLE made (a INT, b INT, g INT AS (b / a) STORED, wc_writers_of INT)", "INSERT INTO made VALUES (0,1,DEFAULT,1)", "SHOW WARNINGS", "INSERT INTO made (a,b,g) VALUES (0,2,DEFAULT)", "SHOW WARNINGS", "SELECT * FROM made",
+		"SET sql_quote_show_create = 0", "SHOW CREATE TABLE made", "SET sql_quote_show_create = 1",
+		"CREATE TABLE checked (a VARCHAR(9) CHECK (CHAR_LENGTH(a > 2) > 0), b INT, c INT)", "INSERT INTO checked VALUES ('x',1,1)", "SHOW WARNINGS", "INSERT INTO checked VALUES ('1','x','y')", "SHOW WARNINGS",
+		"INSERT INTO checked VALUES ('1','x','y')", "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT, @e = MYSQL_ERRNO", "SELECT @m, @e", "INSERT INTO checked SELECT '1', 1 / a, b FROM made", "SHOW WARNINGS",
 		"CREATE TABLE wide (c0 INT" + wide + ")", "PREPARE wide FROM 'SELECT * FROM wide'", "EXECUTE wide", "DEALLOCATE PREPARE wide", // more definitions than a buffer holds
 	}
 	var steps []step

@@ -139,7 +139,7 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT without a list of columns that assigns variables, or whose functions do")
 		return -1
 	}
-	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select, nil) { // the list that shows several errors shows those of its rows, too
+	if s.r.flavor == MariaDB && n.Select != nil && (!quietQuery(s, n.Select, nil) || mayFailField(s, n.Select)) { // the list that shows several errors shows those of its rows, too
 		s.opaque("an INSERT without a list of columns whose query may find errors")
 		return -1
 	}
@@ -184,6 +184,17 @@ func (q quietly) mayFail(e ast.ExprNode) bool {
 	default:
 		return q.kind(e) == 0
 	}
+}
+
+// mayFailField reports whether a value that a query brings may find an error before a column takes it.
+func mayFailField(s *planner, n ast.ResultSetNode) bool {
+	q, ok := n.(*ast.SelectStmt)
+	if !ok {
+		return true
+	}
+	list, ok := s.sources(refsOf(q), nil)
+	own := quietly{s: s, list: list}
+	return !ok || slices.ContainsFunc(q.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard == nil && own.mayFail(f.Expr) })
 }
 
 // sum reports whether an expression adds, subtracts or multiplies numbers.

@@ -172,33 +172,43 @@ func (o *observation) readCatalog() error {
 // learn asks the server for names, or for everything (nil). If it refuses, the session goes on with what it knew.
 func (o *observation) learn(names []rewrite.Name) error {
 	now, from := o.observer.catalogs.changes.Now(), time.Now()
-	flavor := o.greeting.flavor()
-	query := dialect.CatalogQuery(flavor)
-	if names != nil {
-		query = dialect.NamesQuery(names, flavor)
-	}
-	rows, refused, err := o.ownRows(query)
-	if err != nil {
+	rows, err := o.askCatalog(names)
+	if err != nil || rows == nil {
 		return err
 	}
-	if refused != nil {
-		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
-		return nil
+	o.keepCatalog(rows, names, now, from)
+	return nil
+}
+
+// askCatalog asks the server for names: for all that there are if names is nil. It gives no rows if the server refuses to answer.
+func (o *observation) askCatalog(names []rewrite.Name) ([][]string, error) {
+	query := dialect.CatalogQuery(o.greeting.flavor())
+	if names != nil {
+		query = dialect.NamesQuery(names, o.greeting.flavor())
 	}
+	rows, refused, err := o.ownRows(query)
+	if err == nil && refused != nil {
+		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
+	}
+	return rows, err
+}
+
+// keepCatalog puts what the server said of names, when there had been so many changes, into the catalog.
+func (o *observation) keepCatalog(rows [][]string, names []rewrite.Name, now uint64, from time.Time) {
 	var server rewrite.Server
 	var known map[rewrite.Name]*rewrite.Known
+	var err error
 	if !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(rows, names) }) {
-		return nil
+		return
 	}
 	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the tables are not understood")
-		return nil
+		return
 	}
 	if known[rewrite.Parents] != nil {
 		o.observer.catalogs.askedParents(from)
 	}
 	o.catalog = o.observer.catalogs.keep(o.user, server, known, now, names == nil)
-	return nil
 }
 
 // known is the catalog that the next statement is rewritten with: none while the session's settings are not known.

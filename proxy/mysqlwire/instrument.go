@@ -107,10 +107,13 @@ func (o newTables) instrumentNew(created []definedTable) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := o.learn(names); err != nil {
+	changes, from := o.observer.catalogs.changes.Now(), time.Now()
+	rows, err := o.askCatalog(names)
+	if err != nil || rows == nil {
 		return err
 	}
-	added := false
+	o.keepCatalog(rows, names, changes, from)
+	added, told := false, true
 	now := o.catalog.View(true)
 	for _, n := range names {
 		rel := now.Relation(n.Schema, n.Name)
@@ -127,16 +130,23 @@ func (o newTables) instrumentNew(created []definedTable) error {
 			}
 			if refused != nil {
 				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.Message).Msg("table is not instrumented")
+				told = false
 				continue
 			}
 			added = true
 		}
+		more := dialect.AddedRows(o.settings.flavor, rel)
+		rows, told = append(rows, more...), told && more != nil
 	}
 	if !added {
 		return nil
 	}
 	o.observer.catalogs.changes.Add(bareNames(names)...)
-	return o.learn(names)
+	if !told {
+		return o.learn(names)
+	}
+	o.keepCatalog(rows, names, changes+1, from) // unless something else has changed meanwhile, it is as new as the change that was just noted
+	return nil
 }
 
 func bareNames(names []rewrite.Name) (bare []string) {

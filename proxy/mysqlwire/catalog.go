@@ -171,17 +171,23 @@ func (o *observation) readCatalog() error {
 
 // learn asks the server for names, or for everything (nil). If it refuses, the session goes on with what it knew.
 func (o *observation) learn(names []rewrite.Name) error {
-	now, from := o.observer.catalogs.changes.Now(), time.Now()
-	rows, err := o.askCatalog(names)
-	if err != nil || rows == nil {
-		return err
+	said, err := askCatalog(o, names)
+	if err == nil {
+		said.keep(o)
 	}
-	o.keepCatalog(rows, names, now, from)
-	return nil
+	return err
 }
 
-// askCatalog asks the server for names: for all that there are if names is nil. It gives no rows if the server refuses to answer.
-func (o *observation) askCatalog(names []rewrite.Name) ([][]string, error) {
+// told is what the server said of names, all that there are if names is nil.
+type told struct {
+	names []rewrite.Name
+	rows  [][]string // none if it refused to answer
+	now   uint64     // how many changes there had been
+	from  time.Time
+}
+
+func askCatalog(o *observation, names []rewrite.Name) (*told, error) {
+	t := &told{names: names, now: o.observer.catalogs.changes.Now(), from: time.Now()}
 	query := dialect.CatalogQuery(o.greeting.flavor())
 	if names != nil {
 		query = dialect.NamesQuery(names, o.greeting.flavor())
@@ -190,15 +196,16 @@ func (o *observation) askCatalog(names []rewrite.Name) ([][]string, error) {
 	if err == nil && refused != nil {
 		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
 	}
-	return rows, err
+	t.rows = rows
+	return t, err
 }
 
-// keepCatalog puts what the server said of names, when there had been so many changes, into the catalog.
-func (o *observation) keepCatalog(rows [][]string, names []rewrite.Name, now uint64, from time.Time) {
+// keep puts it into the catalog.
+func (t *told) keep(o *observation) {
 	var server rewrite.Server
 	var known map[rewrite.Name]*rewrite.Known
 	var err error
-	if !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(rows, names) }) {
+	if t.rows == nil || !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(t.rows, t.names) }) {
 		return
 	}
 	if err != nil {
@@ -206,9 +213,9 @@ func (o *observation) keepCatalog(rows [][]string, names []rewrite.Name, now uin
 		return
 	}
 	if known[rewrite.Parents] != nil {
-		o.observer.catalogs.askedParents(from)
+		o.observer.catalogs.askedParents(t.from)
 	}
-	o.catalog = o.observer.catalogs.keep(o.user, server, known, now, names == nil)
+	o.catalog = o.observer.catalogs.keep(o.user, server, known, t.now, t.names == nil)
 }
 
 // known is the catalog that the next statement is rewritten with: none while the session's settings are not known.

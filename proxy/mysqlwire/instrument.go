@@ -107,13 +107,12 @@ func (o newTables) instrumentNew(created []definedTable) error {
 	if len(names) == 0 {
 		return nil
 	}
-	changes, from := o.observer.catalogs.changes.Now(), time.Now()
-	rows, err := o.askCatalog(names)
-	if err != nil || rows == nil {
+	said, err := askCatalog(o.observation, names)
+	if err != nil || said.rows == nil {
 		return err
 	}
-	o.keepCatalog(rows, names, changes, from)
-	added, told := false, true
+	said.keep(o.observation)
+	added, certain := false, true
 	now := o.catalog.View(true)
 	for _, n := range names {
 		rel := now.Relation(n.Schema, n.Name)
@@ -130,22 +129,23 @@ func (o newTables) instrumentNew(created []definedTable) error {
 			}
 			if refused != nil {
 				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.Message).Msg("table is not instrumented")
-				told = false
+				certain = false
 				continue
 			}
 			added = true
 		}
 		more := dialect.AddedRows(o.settings.flavor, rel)
-		rows, told = append(rows, more...), told && more != nil
+		said.rows, certain = append(said.rows, more...), certain && more != nil
 	}
 	if !added {
 		return nil
 	}
 	o.observer.catalogs.changes.Add(bareNames(names)...)
-	if !told {
+	if !certain {
 		return o.learn(names)
 	}
-	o.keepCatalog(rows, names, changes+1, from) // unless something else has changed meanwhile, it is as new as the change that was just noted
+	said.now++ // unless something else has changed meanwhile, it is as new as the change that was just noted
+	said.keep(o.observation)
 	return nil
 }
 

@@ -30,10 +30,10 @@ var mysqltestParts = [][]string{
 	{"suites", "suite/json/t/*", "suite/versioning/t/*", "suite/period/t/*", "suite/gcol/t/*", "suite/vcol/t/*", "suite/sql_sequence/*"},
 }
 
-// mysqltestLeftOut are what a file's name or text has that is not played: servers that restart, have a log or replicate, tests for an hour, and one that waits
+// mysqltestLeftOut are what a file's name or text has that is not played: servers that restart, have a log or replicate, tests for an hour, one that drops a table of the server's own, and one that waits
 // for tables of MyISAM as no other engine does. MariaDB 10.11 crashes in main/view (docs/reference/limits.md).
 var mysqltestLeftOut = regexp.MustCompile(`(?i)restart_mysqld|shutdown_server|kill_mysqld|have_debug|debug_sync|master-slave|rpl_init|have_log_bin|have_binlog|big_test|have_archive|` +
-	`main/(view|sp-lock|sp-threads|lock_multi)\.test`)
+	`main/(drop|view|sp-lock|sp-threads|lock_multi)\.test`)
 
 // mysqltestVaries is what two servers print otherwise: the names of temporary files.
 var mysqltestVaries = regexp.MustCompile(`/tmp[0-9A-Za-z_]{6}\b`)

@@ -62,7 +62,7 @@ func all() []suite {
 		}),
 	)
 	list = append(list, further()...)
-	list = append(list, append(regression(), mysqltest())...)
+	list = append(list, append(regression(), mysqltests()...)...)
 	return append(list,
 		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
 		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),

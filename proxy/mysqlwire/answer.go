@@ -172,7 +172,7 @@ func (a *answer) fail(st *sentStatement, b []byte, e *history.ServerError) error
 	o.warnings.server = 1
 	if st.plan.Listed {
 		b = bytes.Clone(b)
-		if err := o.warnings.firstError(&o.link, &o.counts); err != nil {
+		if err := o.warnings.firstError(&o.link, &o.counts, e); err != nil {
 			return err
 		}
 	}

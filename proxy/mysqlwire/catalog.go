@@ -171,34 +171,51 @@ func (o *observation) readCatalog() error {
 
 // learn asks the server for names, or for everything (nil). If it refuses, the session goes on with what it knew.
 func (o *observation) learn(names []rewrite.Name) error {
-	now, from := o.observer.catalogs.changes.Now(), time.Now()
-	flavor := o.greeting.flavor()
-	query := dialect.CatalogQuery(flavor)
+	said, err := askCatalog(o, names)
+	if err == nil {
+		said.keep(o)
+	}
+	return err
+}
+
+// told is what the server said of names, all that there are if names is nil.
+type told struct {
+	names []rewrite.Name
+	rows  [][]string // none if it refused to answer
+	now   uint64     // how many changes there had been
+	from  time.Time
+}
+
+func askCatalog(o *observation, names []rewrite.Name) (*told, error) {
+	t := &told{names: names, now: o.observer.catalogs.changes.Now(), from: time.Now()}
+	query := dialect.CatalogQuery(o.greeting.flavor())
 	if names != nil {
-		query = dialect.NamesQuery(names, flavor)
+		query = dialect.NamesQuery(names, o.greeting.flavor())
 	}
 	rows, refused, err := o.ownRows(query)
-	if err != nil {
-		return err
-	}
-	if refused != nil {
+	if err == nil && refused != nil {
 		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
-		return nil
 	}
+	t.rows = rows
+	return t, err
+}
+
+// keep puts it into the catalog.
+func (t *told) keep(o *observation) {
 	var server rewrite.Server
 	var known map[rewrite.Name]*rewrite.Known
-	if !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(rows, names) }) {
-		return nil
+	var err error
+	if t.rows == nil || !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(t.rows, t.names) }) {
+		return
 	}
 	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the tables are not understood")
-		return nil
+		return
 	}
 	if known[rewrite.Parents] != nil {
-		o.observer.catalogs.askedParents(from)
+		o.observer.catalogs.askedParents(t.from)
 	}
-	o.catalog = o.observer.catalogs.keep(o.user, server, known, now, names == nil)
-	return nil
+	o.catalog = o.observer.catalogs.keep(o.user, server, known, t.now, t.names == nil)
 }
 
 // known is the catalog that the next statement is rewritten with: none while the session's settings are not known.

@@ -107,10 +107,12 @@ func (o newTables) instrumentNew(created []definedTable) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := o.learn(names); err != nil {
+	said, err := askCatalog(o.observation, names)
+	if err != nil || said.rows == nil {
 		return err
 	}
-	added := false
+	said.keep(o.observation)
+	added, certain := false, true
 	now := o.catalog.View(true)
 	for _, n := range names {
 		rel := now.Relation(n.Schema, n.Name)
@@ -127,16 +129,24 @@ func (o newTables) instrumentNew(created []definedTable) error {
 			}
 			if refused != nil {
 				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.Message).Msg("table is not instrumented")
+				certain = false
 				continue
 			}
 			added = true
 		}
+		more := dialect.AddedRows(o.settings.flavor, rel)
+		said.rows, certain = append(said.rows, more...), certain && more != nil
 	}
 	if !added {
 		return nil
 	}
 	o.observer.catalogs.changes.Add(bareNames(names)...)
-	return o.learn(names)
+	if !certain {
+		return o.learn(names)
+	}
+	said.now++ // unless something else has changed meanwhile, it is as new as the change that was just noted
+	said.keep(o.observation)
+	return nil
 }
 
 func bareNames(names []rewrite.Name) (bare []string) {

@@ -29,7 +29,8 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	follows := !o.has(capCacheMetadata) || len(rest) == 0 || rest[0] != 0
 	var held [][]byte
 	if hidden == 0 && follows && o.traits.mayShow(st.plan) {
-		rest = bytes.Clone(rest)
+		b = bytes.Clone(b) // the definitions that follow may overwrite it
+		rest = b[len(b)-len(rest):]
 		if held, hidden, err = o.holdDefinitions(int(count)); err != nil {
 			return false, err
 		}

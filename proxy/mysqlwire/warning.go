@@ -2,12 +2,15 @@ package mysqlwire
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
@@ -90,21 +93,49 @@ func (l *warningList) keep(server *link) error {
 	return nil
 }
 
-// firstError takes the server's list over as far as the first error, if there is more behind it (rewrite.Plan.Listed).
-func (l *warningList) firstError(server *link, counts *rowCounts) error {
+// brokenCheck is MariaDB's ER_CONSTRAINT_FAILED. The server checks only a row whose columns have all taken their values.
+const brokenCheck = "4025"
+
+// firstError takes the server's list over as far as the first error, if there is more behind it (rewrite.Plan.Listed). If the last one is a broken check, the
+// errors before it are the check's own, which show without a list of columns, too.
+func (l *warningList) firstError(server *link, counts *rowCounts, e *history.ServerError) error {
 	rows, refused, err := server.ownRows("SHOW WARNINGS")
 	first := slices.IndexFunc(rows, func(r []string) bool { return len(r) == 3 && r[0] == "Error" })
-	if err != nil || refused != nil || first < 0 || first == len(rows)-1 {
+	if err != nil || refused != nil || first < 0 || first == len(rows)-1 || slices.ContainsFunc(rows, func(r []string) bool { return len(r) == 3 && r[1] == brokenCheck }) {
 		return err
+	}
+	if err := counts.save(server); err != nil {
+		return err
+	}
+	if first == 0 { // GET DIAGNOSTICS shows it, too
+		if raised, err := server.raise(e, rows[0][2]); err != nil || raised {
+			return err
+		}
 	}
 	for _, r := range rows[:first+1] {
 		l.behind = append(l.behind, warning{r[0], uint16(atoi(r[1])), r[2]})
 	}
 	l.server = 0
-	if err := counts.save(server); err != nil {
-		return err
-	}
 	return server.forgetWarnings()
+}
+
+// rowOf is the number of the row that MariaDB's errors about columns name.
+var rowOf = regexp.MustCompile(`at row (\d+)$`)
+
+// raise makes an error the only one in the server's list, if its text is of ASCII, so that it is the same in all character sets.
+func (l *link) raise(e *history.ServerError, message string) (bool, error) {
+	if strings.ContainsFunc(message, func(r rune) bool { return r < ' ' || r > '~' }) || strings.Contains(message, `\`) || len(e.SQLState) != 5 {
+		return false, nil
+	}
+	sql := fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO=%s,MESSAGE_TEXT='%s'", e.SQLState, e.Code, strings.ReplaceAll(message, "'", "''"))
+	if m := rowOf.FindStringSubmatch(message); m != nil {
+		sql += ",ROW_NUMBER=" + m[1]
+	}
+	if err := l.ownQuery(sql); err != nil {
+		return false, err
+	}
+	_, refused, err := l.ownAnswer()
+	return refused != nil && refused.Code == e.Code, err
 }
 
 // forgetsWarnings clears the server's list, as a query of a table does.

@@ -45,8 +45,8 @@ func kindOf(a *rewrite.Attribute) condition.Kind {
 	case "datetime", "timestamp":
 		return condition.Timestamp
 	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum":
-		switch _, rest, _ := strings.Cut(a.Collation, "_"); {
-		case slices.Contains(rootCollations, rest), a.Collation == "latin1_swedish_ci":
+		charset, rest, _ := strings.Cut(a.Collation, "_")
+		if slices.Contains(utf8Charsets, charset) && (slices.Contains(rootCollations, rest) || a.Collation == "latin1_swedish_ci") {
 			return condition.Folded
 		}
 	case "uuid":
@@ -63,6 +63,18 @@ func (s *scene) kindHere(a *rewrite.Attribute) condition.Kind {
 		return condition.Other
 	}
 	return kindOf(a)
+}
+
+// utf8Charsets are the character sets of which UTF-8 has all that a column may contain. MariaDB refuses a write whose value, converted for its image, has a
+// character that UTF-8 lacks (1977), as columns of ujis or cp1251 may. Columns of ascii may have bytes that are none, but need no conversion (inUTF8).
+var utf8Charsets = strings.Fields("utf8mb4 utf8mb3 utf8 ascii latin1 latin2 latin5 latin7 koi8r koi8u cp850 cp852 cp866 ucs2 utf16 utf16le utf32")
+
+// inUTF8 is SQL text for the value of a column of texts, in UTF-8.
+func inUTF8(ref string, a *rewrite.Attribute) string {
+	if strings.HasPrefix(a.Collation, "ascii_") {
+		return ref
+	}
+	return "CONVERT(" + ref + " USING utf8mb4)"
 }
 
 // rootCollations are, without their character set, collations of no language. In them two characters of ASCII are equal if they are the

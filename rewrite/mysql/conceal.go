@@ -75,9 +75,8 @@ func stripColumns(ddl []byte) []byte {
 	var kept [][]byte
 	lines := bytes.Split(ddl, []byte("\n"))
 	for _, line := range lines {
-		name := bytes.TrimLeft(line, " ")
-		if bytes.HasPrefix(name, []byte("`"+columnRowID+"`")) || bytes.HasPrefix(name, []byte("`"+columnWriters+"`")) ||
-			bytes.HasPrefix(name, []byte(`"`+columnRowID+`"`)) || bytes.HasPrefix(name, []byte(`"`+columnWriters+`"`)) {
+		name, _, _ := bytes.Cut(bytes.TrimLeft(line, " "), []byte(" "))
+		if HiddenColumn(string(bytes.Trim(name, "`\""))) { // without quotes if sql_quote_show_create is off
 			if n := len(kept); n > 0 && !bytes.HasSuffix(line, []byte(",")) {
 				kept[n-1] = bytes.TrimSuffix(kept[n-1], []byte(",")) // it was the last one
 			}

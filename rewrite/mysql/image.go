@@ -70,7 +70,7 @@ func stored(src *source, a *rewrite.Attribute) string {
 	ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
 	switch kindOf(a) {
 	case condition.Folded:
-		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',%s),'N')", ref, maxImage, inHex(ref))
+		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',%s),'N')", ref, maxImage, inHex(inUTF8(ref, a)))
 	case condition.Bytes:
 		return fmt.Sprintf("IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',CONCAT('x',HEX(%[1]s))),'N')", ref, maxImage)
 	case condition.Timestamp:
@@ -97,7 +97,7 @@ func (s *scene) checked(src *source, image string) string {
 	return "CONCAT(" + image + "'" + condition.ForeignKeys + "=',IF(" + condition.ForeignKeys + ",1,0))"
 }
 
-func inHex(text string) string { return "CONCAT('x',HEX(CONVERT(" + text + " USING utf8mb4)))" }
+func inHex(text string) string { return "CONCAT('x',HEX(" + text + "))" }
 
 // readImage makes the text form of an image of what the log has.
 func readImage(text string) (string, error) {

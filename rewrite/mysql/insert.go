@@ -130,15 +130,16 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT without columns")
 		return -1
 	}
-	if s.r.flavor == MariaDB && fillsGenerated(n, src.rel) { // with a list of columns it warns less often (1906)
-		s.opaque("an INSERT that gives generated columns values")
+	// With a list of columns, an error in what a generated one computes refuses the row, and a value for one warns less often (1906).
+	if s.r.flavor == MariaDB && slices.ContainsFunc(src.rel.Columns, func(c rewrite.Attribute) bool { return c.Generated && !c.Hidden }) {
+		s.opaque("an INSERT without a list of columns into a table with generated ones")
 		return -1
 	}
 	if s.r.flavor == MariaDB && leavesTraces(n) { // with a list of columns those behind the first error are evaluated, too
 		s.opaque("an INSERT without a list of columns that assigns variables, or whose functions do")
 		return -1
 	}
-	if s.r.flavor == MariaDB && n.Select != nil && !quietQuery(s, n.Select, nil) { // the list that shows several errors shows those of its rows, too
+	if s.r.flavor == MariaDB && n.Select != nil && (!quietQuery(s, n.Select, nil) || mayFailField(s, n.Select)) { // the list that shows several errors shows those of its rows, too
 		s.opaque("an INSERT without a list of columns whose query may find errors")
 		return -1
 	}
@@ -183,6 +184,17 @@ func (q quietly) mayFail(e ast.ExprNode) bool {
 	default:
 		return q.kind(e) == 0
 	}
+}
+
+// mayFailField reports whether a value that a query brings may find an error before a column takes it.
+func mayFailField(s *planner, n ast.ResultSetNode) bool {
+	q, ok := n.(*ast.SelectStmt)
+	if !ok {
+		return true
+	}
+	list, ok := s.sources(refsOf(q), nil)
+	own := quietly{s: s, list: list}
+	return !ok || slices.ContainsFunc(q.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard == nil && own.mayFail(f.Expr) })
 }
 
 // sum reports whether an expression adds, subtracts or multiplies numbers.
@@ -255,27 +267,6 @@ func (q quietly) asks(e ast.ExprNode) bool {
 		}
 	}
 	return q.condition(e)
-}
-
-// fillsGenerated reports whether an INSERT without a list of columns has more than DEFAULT for a generated one.
-func fillsGenerated(n *ast.InsertStmt, rel *rewrite.Relation) bool {
-	at := -1
-	for _, c := range rel.Columns {
-		if c.Hidden {
-			continue
-		}
-		at++
-		if c.Generated && (n.Select != nil || slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool {
-			if at >= len(row) {
-				return true
-			}
-			value, ok := row[at].(*ast.DefaultExpr)
-			return !ok || value.Name != nil
-		})) {
-			return true
-		}
-	}
-	return false
 }
 
 // insertRows adds the stamp to each row of VALUES.

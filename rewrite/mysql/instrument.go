@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"wirecheck/rewrite"
@@ -54,6 +55,18 @@ func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
 		return nil
 	}
 	return []string{"ALTER TABLE " + mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name) + " " + strings.Join(adds, ", ")}
+}
+
+// AddedRows is what a CatalogQuery tells of the columns that AddColumns has added, so that the server need not be asked again; nil where that is not certain.
+func AddedRows(flavor Flavor, rel *rewrite.Relation) [][]string {
+	if flavor != MariaDB || has(rel, columnRowID) || has(rel, columnWriters) {
+		return nil
+	}
+	place := len(rel.Columns)
+	return [][]string{
+		{"C", rel.Schema, rel.Name, columnRowID, "bigint(20) unsigned", "INVISIBLE|NO||=uuid_short()", strconv.Itoa(place + 1)},
+		{"C", rel.Schema, rel.Name, columnWriters, fmt.Sprintf("varchar(%d)", writersSize), "INVISIBLE|NO|ascii_bin|='0:'", strconv.Itoa(place + 2)},
+	}
 }
 
 func addWriters(ifNot, invisible string) string {

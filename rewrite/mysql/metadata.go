@@ -17,7 +17,7 @@ var afterTable = []string{"WHERE", "JOIN", "LEFT", "RIGHT", "INNER", "CROSS", "N
 
 // hideColumns finds the queries and makes the edits.
 func (s *draft) hideColumns() {
-	if !s.aboutColumns() || !s.catalog.Usable() {
+	if !s.aboutColumns() || !s.catalog.Usable() || s.text.Is(0, "EXPLAIN", "DESCRIBE", "DESC") && !s.text.Is(1, "ANALYZE") { // a plan has no columns, but shows conditions
 		return
 	}
 	byQuery := make(map[int]string) // the token SELECT, and the condition

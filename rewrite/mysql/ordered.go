@@ -44,7 +44,7 @@ func ordering(s *planner, n *ast.SelectStmt, list []source, table int, locks boo
 		}
 		switch o.Kind {
 		case condition.Folded:
-			told = append(told, "CAST(LEFT(CONVERT("+ref+" USING utf8mb4),"+leastLonger+") AS BINARY)")
+			told = append(told, "CAST(LEFT("+inUTF8(ref, src.column(o.Name))+","+leastLonger+") AS BINARY)")
 		case condition.Bytes:
 			told = append(told, "LEFT("+ref+","+leastLonger+")")
 		default:

@@ -158,7 +158,7 @@ func assignedImage(text string, a *rewrite.Attribute) string {
 	case !strings.HasPrefix(a.Collation, "utf8mb4_") || typeName(a.Type) != "varchar":
 		return ""
 	default:
-		value = fmt.Sprintf("IF(OCTET_LENGTH(%s)>%d OR CHAR_LENGTH(%[1]s)>%[3]s,'!',%[4]s)", as("CHAR"), maxImage, size, inHex(as("CHAR")))
+		value = fmt.Sprintf("IF(OCTET_LENGTH(%s)>%d OR CHAR_LENGTH(%[1]s)>%[3]s,'!',%[4]s)", as("CHAR"), maxImage, size, inHex(inUTF8(as("CHAR"), a)))
 	}
 	return "IF(" + text + " IS NULL," + null + ",IFNULL(" + value + ",'!'))"
 }

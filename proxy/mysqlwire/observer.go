@@ -2,6 +2,7 @@ package mysqlwire
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
@@ -26,8 +27,9 @@ type Observer struct {
 	mu        sync.Mutex
 	rewriters map[dialect.Flavor]*dialect.Rewriter
 	catalogs  catalogs
-	bare      sync.Map // by rewrite.RelationName: tables without hidden columns of which the log has heard
-	byName    bool     // no catalog is read whole
+	bare      sync.Map                 // by rewrite.RelationName: tables without hidden columns of which the log has heard
+	byName    bool                     // no catalog is read whole
+	variables atomic.Pointer[[]string] // see observation.variables
 }
 
 // Instrument says which tables that are created through the proxy get the hidden columns.

@@ -143,11 +143,7 @@ func (o *observation) ask() error {
 		o.counts.keep(rows[0][1])
 		o.counts.foundNow = math.MaxUint64
 	}
-	rows, refused, err = o.ownRows(dialect.SessionQuery())
-	if err == nil && refused == nil && dialect.CutOff(rows) {
-		rows, refused, err = o.ownRows(dialect.WholeSessionQuery(o.greeting.flavor()))
-	}
-	if err != nil {
+	if rows, refused, err = o.variables(); err != nil {
 		return err
 	}
 	if refused != nil { // for instance 1820: the password must be changed first
@@ -166,6 +162,28 @@ func (o *observation) ask() error {
 	o.settings.take(facts)
 	o.tracker.SetLevel(facts.Level)
 	return nil
+}
+
+// variables asks for what DecodeSession reads. What variables the server has, the first session learns for all.
+func (o *observation) variables() (rows [][]string, refused *history.ServerError, err error) {
+	if known := o.observer.variables.Load(); known != nil {
+		rows, refused, err = o.ownRows(dialect.KnownQuery(*known))
+		if err == nil && refused == nil && len(rows) == 1 && len(rows[0]) == len(*known) {
+			return dialect.KnownRows(*known, rows), nil, nil
+		}
+		o.observer.variables.Store(nil) // it may be another server by now
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	rows, refused, err = o.ownRows(dialect.SessionQuery())
+	if err == nil && refused == nil && dialect.CutOff(rows) {
+		rows, refused, err = o.ownRows(dialect.WholeSessionQuery(o.greeting.flavor()))
+	}
+	if names := dialect.Variables(o.greeting.flavor(), rows); err == nil && refused == nil && len(names) > 0 {
+		o.observer.variables.Store(&names)
+	}
+	return rows, refused, err
 }
 
 // refresh brings settings and catalog up to date before the statements of script, where they need it and the client cannot

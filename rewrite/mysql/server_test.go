@@ -297,11 +297,24 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// sessionFacts asks in both ways that there are.
+func sessionFacts(t *testing.T, s *side) (Facts, error) {
+	t.Helper()
+	rows := s.texts(t, SessionQuery())
+	f, err := DecodeSession(rows)
+	if names := Variables(flavor(), rows); names != nil {
+		if g, err2 := DecodeSession(KnownRows(names, s.texts(t, KnownQuery(names)))); g != f || (err == nil) != (err2 == nil) {
+			t.Errorf("by their names: got %+v, %v, want %+v, %v", g, err2, f, err)
+		}
+	}
+	return f, err
+}
+
 func TestSessionFacts(t *testing.T) {
 	s := newSide(t, testserver.Family(t), 0)
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 	s.exec(t, "SET autocommit=0, sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES', group_concat_max_len=5000, time_zone='+00:00'")
-	f, err := DecodeSession(s.texts(t, SessionQuery()))
+	f, err := sessionFacts(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,27 +330,27 @@ func TestSessionFacts(t *testing.T) {
 	}
 	want.Session.Cut = true
 	s.exec(t, "SET max_sort_length=64")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f != want {
+	if f, err = sessionFacts(t, s); err != nil || f != want {
 		t.Errorf("sorted by the beginning: got %+v, want %+v, %v", f, want, err)
 	}
 	s.exec(t, "SET max_sort_length=DEFAULT, sql_mode='STRICT_TRANS_TABLES,PAD_CHAR_TO_FULL_LENGTH'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 || f.Session.Lax {
+	if f, err = sessionFacts(t, s); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 || f.Session.Lax {
 		t.Errorf("with blanks, strict: got %+v, %v", f, err)
 	}
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 	if flavor() == MySQL {
 		s.exec(t, "SET sql_mode='', character_set_client='gbk'")
-		if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "repeatable read" || f.Session.Mode != mysqlsyntax.Foreign {
+		if f, err = sessionFacts(t, s); err != nil || f.Level != "repeatable read" || f.Session.Mode != mysqlsyntax.Foreign {
 			t.Errorf("got %+v, %v", f, err)
 		}
 		return
 	}
 	s.exec(t, "SET innodb_snapshot_isolation=ON, sql_mode='ORACLE'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "snapshot" || f.Session.Mode&mysqlsyntax.Foreign == 0 {
+	if f, err = sessionFacts(t, s); err != nil || f.Level != "snapshot" || f.Session.Mode&mysqlsyntax.Foreign == 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	s.exec(t, "SET sql_mode='', collation_connection='ucs2_bin'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
+	if f, err = sessionFacts(t, s); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }
@@ -393,9 +406,29 @@ func TestSessionFactsUnderLimit(t *testing.T) {
 		return f
 	}
 	want := facts(false)
+	names := Variables(flavor(), s.texts(t, SessionQuery()))
+	if (len(names) > 0) != (flavor() == MariaDB) {
+		t.Fatalf("variables that can be asked for by their names: %q", names)
+	}
+	known := func(want Facts) {
+		t.Helper()
+		if names == nil {
+			return
+		}
+		s.exec(t, "SELECT 1/0")
+		got, err := DecodeSession(KnownRows(names, s.texts(t, KnownQuery(names))))
+		if err != nil || got != want {
+			t.Errorf("by their names: got %+v, want %+v, %v", got, want, err)
+		}
+		if warnings := s.texts(t, "SHOW WARNINGS"); len(warnings) > 0 {
+			t.Errorf("behind the query: %q", warnings)
+		}
+	}
+	known(want)
 	want.Session.Cut = true
 	for limit, cut := range map[int]bool{0: true, 1: true, 5: true, 10: true, 1000: false} {
 		s.exec(t, fmt.Sprintf("SET sql_select_limit=%d", limit))
+		known(want)
 		if got := facts(cut); got != want {
 			t.Errorf("limit %d: got %+v, want %+v", limit, got, want)
 		}

@@ -97,6 +97,34 @@ func CutOff(rows [][]string) bool {
 	return true
 }
 
+// Variables are the names in a whole answer to SessionQuery, for KnownQuery; none on products where reading a variable may warn.
+func Variables(flavor Flavor, rows [][]string) (names []string) {
+	if flavor != MariaDB {
+		return nil
+	}
+	for _, r := range rows {
+		names = append(names, strings.ToLower(r[0]))
+	}
+	if slices.Contains(names, "transaction_isolation") { // the other is its old name, with which a version may warn
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "tx_isolation" })
+	}
+	return names
+}
+
+// KnownQuery asks for the values of variables that the server has, in one row. For SessionQuery the server makes a list of all that it has, which takes it six
+// times as long (MariaDB 10.11). Like that, it names a table, so that the list of warnings is empty behind it.
+func KnownQuery(names []string) string {
+	return "SELECT @@" + strings.Join(names, ",@@") + " FROM (SELECT 1) wc_d LIMIT 1"
+}
+
+// KnownRows gives the answer to KnownQuery the form of that to SessionQuery.
+func KnownRows(names []string, answer [][]string) (rows [][]string) {
+	for i, value := range answer[0] {
+		rows = append(rows, []string{names[i], value})
+	}
+	return rows
+}
+
 // DecodeSession reads the rows of SessionQuery.
 func DecodeSession(rows [][]string) (Facts, error) {
 	v := make(map[string]string, len(rows))

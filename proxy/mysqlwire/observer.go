@@ -29,7 +29,7 @@ type Observer struct {
 	catalogs  catalogs
 	bare      sync.Map                 // by rewrite.RelationName: tables without hidden columns of which the log has heard
 	byName    bool                     // no catalog is read whole
-	variables atomic.Pointer[[]string] // see observation.variables
+	variables atomic.Pointer[[]string] // see askVariables
 }
 
 // Instrument says which tables that are created through the proxy get the hidden columns.

@@ -143,7 +143,7 @@ func (o *observation) ask() error {
 		o.counts.keep(rows[0][1])
 		o.counts.foundNow = math.MaxUint64
 	}
-	if rows, refused, err = o.variables(); err != nil {
+	if rows, refused, err = askVariables(o); err != nil {
 		return err
 	}
 	if refused != nil { // for instance 1820: the password must be changed first
@@ -164,8 +164,8 @@ func (o *observation) ask() error {
 	return nil
 }
 
-// variables asks for what DecodeSession reads. What variables the server has, the first session learns for all.
-func (o *observation) variables() (rows [][]string, refused *history.ServerError, err error) {
+// askVariables asks for what DecodeSession reads. What variables the server has, the first session learns for all.
+func askVariables(o *observation) (rows [][]string, refused *history.ServerError, err error) {
 	if known := o.observer.variables.Load(); known != nil {
 		rows, refused, err = o.ownRows(dialect.KnownQuery(*known))
 		if err == nil && refused == nil && len(rows) == 1 && len(rows[0]) == len(*known) {

@@ -107,7 +107,63 @@ func (s *Schedule) AskTruth(ctx context.Context, stage Stage, session int, st *s
 			t.False++
 		}
 	}
+	if against, err := s.Contradicted(ctx, stage, session, st, now, t.True); err != nil || against {
+		return nil, err
+	}
 	return t, nil
+}
+
+// exactNumber are types whose values are numbers that a text of the query can have; fewRows is how many rows Contradicted puts into one.
+var exactNumber = regexp.MustCompile(`(?i)^(?:tinyint|smallint|mediumint|int|integer|bigint|decimal|numeric|year)\b`)
+
+const fewRows = 50
+
+// Contradicted reports whether a query's condition is true for another number of rows where numbers stand in the place of the table's: the server computes it
+// wrongly for one of the two, and no opinion rests on that. It tells of conditions on one table that name integers and decimals alone.
+func (s *Schedule) Contradicted(ctx context.Context, stage Stage, session int, st *statement.Statement, now answer.State, want int) (bool, error) {
+	main := st.Main()
+	if len(main) != 1 || len(st.Tables) != 1 || main[0].Kind != statement.SourceTable || main[0].Schema != "" || st.Clauses.With != "" {
+		return false, nil
+	}
+	p := s.DBMS()
+	all, err := Ask(ctx, stage, session, "SELECT * FROM "+p.Quote(main[0].Name), now, p.ErrorFails)
+	if err != nil || all.Answer.Err != nil || len(all.Answer.Rows) == 0 || len(all.Answer.Rows) > fewRows {
+		return false, err
+	}
+	var named []int
+	for i, c := range all.Answer.Columns {
+		if !regexp.MustCompile(`(?i)(?:^|\W)` + regexp.QuoteMeta(c.Name) + `(?:\W|$)`).MatchString(st.Clauses.Where) {
+			continue
+		}
+		if named = append(named, i); !exactNumber.MatchString(c.Type) {
+			return false, nil
+		}
+	}
+	if len(named) == 0 {
+		return false, nil
+	}
+	var rows []string
+	for _, row := range all.Answer.Rows {
+		var values []string
+		for _, i := range named {
+			text := "NULL"
+			if row[i] != nil {
+				text = string(row[i])
+			}
+			values = append(values, text+" AS "+p.Quote(all.Answer.Columns[i].Name))
+		}
+		rows = append(rows, "SELECT "+strings.Join(values, ", "))
+	}
+	got, err := Ask(ctx, stage, session, "SELECT ("+st.Clauses.Where+") FROM ("+strings.Join(rows, " UNION ALL ")+") AS "+main[0].Ref, now, p.ErrorFails)
+	if err != nil || got.Answer.Err != nil {
+		return false, err
+	}
+	for _, row := range got.Answer.Rows {
+		if is, _ := True(row[0]); is {
+			want--
+		}
+	}
+	return want != 0, nil
 }
 
 // Recognise gives a finding about a query its cause where the server shows the same bug in questions of wirecheck's own about the tables that the query reads.

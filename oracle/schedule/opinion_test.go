@@ -77,3 +77,32 @@ func TestJSONTruth(t *testing.T) {
 		}
 	}
 }
+
+// TestContradicted: a condition that is true of other numbers than those of the table has no third opinion. Each near miss lacks one of its signs.
+func TestContradicted(t *testing.T) {
+	const table, query = "SELECT * FROM `t`", "SELECT 1 FROM t WHERE a < -5"
+	columns := []answer.Column{{Name: "a", Type: "MEDIUMINT UNSIGNED"}, {Name: "b", Type: "varchar(10)"}, {Name: "c", Type: "decimal(10,2)"}}
+	for _, test := range []struct {
+		name, query, rows, asked, values string
+		want                             bool
+	}{
+		{"contradicted", query, "0,x,NULL 3,y,1", "SELECT (a < -5) FROM (SELECT 0 AS `a` UNION ALL SELECT 3 AS `a`) AS `t`", "0 0", true},
+		{"of several columns", "SELECT 1 FROM t AS x WHERE x.a < c", "0,x,NULL 3,y,1.50", "SELECT (x.a < c) FROM (SELECT 0 AS `a`, NULL AS `c` UNION ALL SELECT 3 AS `a`, 1.50 AS `c`) AS `x`", "NULL 0", true},
+		{"as on the table", query, "0,x,NULL 3,y,1", "SELECT (a < -5) FROM (SELECT 0 AS `a` UNION ALL SELECT 3 AS `a`) AS `t`", "1 0", false},
+		{"a text", "SELECT 1 FROM t WHERE a < -5 AND b = 'x'", "0,x,NULL", "", "", false},
+		{"no column", "SELECT 1 FROM t WHERE 1 < -5", "0,x,NULL", "", "", false},
+		{"two tables", "SELECT 1 FROM t, u WHERE t.a < -5", "0,x,NULL", "", "", false},
+		{"refused", query, "0,x,NULL", "SELECT (a < -5) FROM (SELECT 0 AS `a`) AS `t`", "error 1690", false},
+		{"no rows", query, "", "", "", false},
+	} {
+		s := scheduletest.Single(t, "tidb", test.query)
+		stage := &scheduletest.Scripted{Answers: map[string]string{table: test.rows, test.asked: test.values}, Columns: map[string][]answer.Column{table: columns}}
+		got, err := s.Contradicted(t.Context(), stage, 0, &s.Steps[0].Statement, answer.Idle, 1)
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %t, %v", test.name, got, err)
+		}
+		if n := len(stage.Asked); test.asked != "" && (n == 0 || stage.Asked[n-1] != test.asked) {
+			t.Errorf("%s: asked %q, want %q", test.name, stage.Asked, test.asked)
+		}
+	}
+}

@@ -17,7 +17,8 @@ import (
 // Scripted is a stage whose server answers what a test says.
 type Scripted struct {
 	schedule.Stage
-	Answers map[string]string // by statement: values of rows with one column, separated by blanks; "error CODE"
+	Answers map[string]string          // by statement: values of rows with one column, separated by blanks; "error CODE"
+	Columns map[string][]answer.Column // by statement; else one, "a"
 	Asked   []string
 }
 
@@ -32,7 +33,9 @@ func (s *Scripted) Execute(_ context.Context, _ int, sql string) (schedule.Step,
 		st.Answer.Err = &answer.Error{Code: code}
 		return st, nil
 	}
-	st.Answer.Columns = []answer.Column{{Name: "a"}}
+	if st.Answer.Columns = s.Columns[sql]; st.Answer.Columns == nil {
+		st.Answer.Columns = []answer.Column{{Name: "a"}}
+	}
 	for _, v := range strings.Fields(s.Answers[sql]) {
 		var row []answer.Value
 		for _, part := range strings.Split(v, ",") {

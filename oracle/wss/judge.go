@@ -246,6 +246,9 @@ func (c *check) cause(ctx context.Context) (judgement, error) {
 	if why != "" {
 		return judgement{kind: oracle.KindUnknown, reason: why}, nil
 	}
+	if c.dbms.Cause(product.UnlockedDuplicate) != nil && c.s.WroteUnlocked() {
+		return judged(product.UnlockedDuplicate, c.dbms), nil
+	}
 	return judgement{kind: oracle.KindViolation, reason: "no rule that the vendor documents for this level leaves what was observed"}, nil
 }
 

@@ -155,7 +155,9 @@ func TestRules(t *testing.T) {
 			"T2: BEGIN\nT2: UPDATE t SET b = 2\nT1: DELETE FROM t\nT2: UPDATE t SET b = 3\nT2: COMMIT", "0|3, 1|3", "violation"},
 		{"optimistic, a write conflict", "tidb", si, twoRows, "T1: BEGIN\nT2: BEGIN\nT1: UPDATE t SET b = 3\nT2: DELETE FROM t WHERE a = 1\nT1: COMMIT\nT2: COMMIT", "1|3, 5|3", "violation"},
 		{"a no-op REPLACE locks", "tidb", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (1)",
-			"T1: BEGIN\nT2: BEGIN\nT2: INSERT INTO t VALUES (2)\nT2: REPLACE INTO t VALUES (1)\nT1: DELETE FROM t WHERE k < 5\nT2: COMMIT\nT1: COMMIT", "2", "violation"},
+			"T1: BEGIN\nT2: BEGIN\nT2: INSERT INTO t VALUES (2)\nT2: REPLACE INTO t VALUES (1)\nT1: DELETE FROM t WHERE k < 5\nT2: COMMIT\nT1: COMMIT", "2", "violation INSERT IGNORE and REPLACE do not lock what they leave as it is"},
+		{"a no-op REPLACE in another table", "tidb", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (1)\nCREATE TABLE u (k INT PRIMARY KEY)\nINSERT INTO u VALUES (1)",
+			"T1: BEGIN\nT2: BEGIN\nT2: REPLACE INTO u VALUES (1)\nT1: DELETE FROM t WHERE k < 5\nT2: COMMIT\nT1: COMMIT", "1; 1", "violation"},
 
 		{"nonlocking read", "mysql", rc, twoRows + "\nCREATE TABLE u (x INT, y INT)", "T1: BEGIN\nT1: UPDATE t SET b = 3\nT2: BEGIN\nT2: INSERT INTO u SELECT a, b FROM t\nT1: COMMIT\nT2: COMMIT", "1|3, 5|3; 1|0, 5|0", "permitted nonlocking read in a write"},
 		{"nonlocking read at REPEATABLE READ", "mysql", rr, twoRows + "\nCREATE TABLE u (x INT, y INT)", "T1: BEGIN\nT1: UPDATE t SET b = 3\nT2: BEGIN\nT2: INSERT INTO u SELECT a, b FROM t\nT1: COMMIT\nT2: COMMIT", "1|3, 5|3; 1|0, 5|0", "violation"},

@@ -249,8 +249,8 @@ var primarySQL = map[product.Dialect]string{
 	product.DialectSQLite: "SELECT name, type FROM pragma_table_info(%s) WHERE pk > 0",
 }
 
-// inexact are types of which two values may have the same text.
-var inexact = regexp.MustCompile(`(?i)float|double|real`)
+// inexact are types of which two values may have the same text. Servers write a double with as many digits as tell it from all others.
+var inexact = regexp.MustCompile(`(?i)float|real`)
 
 // keys are the columns that name the rows which a statement's table references give: those of the primary key of each table. Nil if a table
 // has none, or the reference is no table.

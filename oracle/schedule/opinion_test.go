@@ -24,6 +24,7 @@ func TestTwice(t *testing.T) {
 	}{
 		{"twice", "tidb", answer.Open, "a,int", "1 2 1", "1 2 1", product.LockedKey},
 		{"twice by the key alone", "tidb", answer.Open, "a,int", "1 2", "1 2 1", product.LockedKey},
+		{"twice by a double", "tidb", answer.Open, "a,double", "1.5 2 1.5", "1.5 2", product.LockedKey},
 		{"once each", "tidb", answer.Open, "a,int", "1 2 3", "1 2 3", ""},
 		{"no key", "tidb", answer.Open, "", "1 2 1", "1 2 1", ""},
 		{"a key that is not exact", "tidb", answer.Open, "a,float", "1 2 1", "1 2 1", ""},

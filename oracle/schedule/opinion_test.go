@@ -5,6 +5,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/schedule/scheduletest"
 	"wirecheck/product"
 )
@@ -104,6 +105,26 @@ func TestContradicted(t *testing.T) {
 		}
 		if n := len(stage.Asked); test.asked != "" && (n == 0 || stage.Asked[n-1] != test.asked) {
 			t.Errorf("%s: asked %q, want %q", test.name, stage.Asked, test.asked)
+		}
+	}
+}
+
+// TestSetsRetry: what sets TiDB's automatic retries alone is told from other settings, and from the same on other products.
+func TestSetsRetry(t *testing.T) {
+	for _, test := range []struct {
+		product, sql string
+		want         bool
+	}{
+		{"tidb", "SET tidb_disable_txn_auto_retry = 0", true},
+		{"tidb", "SET SESSION tidb_disable_txn_auto_retry := 'off'", true},
+		{"tidb", "SET tidb_disable_txn_auto_retry = 0, autocommit = 0", false},
+		{"tidb", "SET tidb_txn_mode = 'optimistic'", false},
+		{"tidb", "SELECT @@tidb_disable_txn_auto_retry = 0", false},
+		{"mysql", "SET tidb_disable_txn_auto_retry = 0", false},
+	} {
+		st := scheduletest.One(t, test.product, test.sql)
+		if got := schedule.SetsRetry(product.Of(test.product), &st); got != test.want {
+			t.Errorf("%s, %s: %t", test.product, test.sql, got)
 		}
 	}
 }

@@ -62,6 +62,11 @@ func assign(on *bool, v *product.Setting, st *statement.Statement) {
 	}
 }
 
+// SetsRetry reports whether a statement sets product.Product.Retry and nothing else. Which transactions that concerns, Transactions tells.
+func SetsRetry(p *product.Product, st *statement.Statement) bool {
+	return st.Verb == "set" && p.Retry != nil && assignments[p.Retry.Name].MatchString(st.Text) && strings.Count(st.Text, "=") == 1
+}
+
 // note follows a statement that sets something for later transactions.
 func (s *setting) note(p *product.Product, st *statement.Statement) {
 	assign(&s.stricter, p.Stricter(), st)

@@ -189,6 +189,10 @@ func (c *plan) classify(x *plannedStatement, setup string, transactions []schedu
 	case st.DDL:
 		c.define(x)
 		return ""
+	case schedule.SetsRetry(c.dbms.Product, st):
+		x.role = setting
+		c.statements = append(c.statements, x)
+		return ""
 	case st.Control.Verb == statement.ControlLocks || st.Control.Verb == statement.ControlReset || st.Control.Verb == statement.ControlDatabase:
 		return x.step.Name + " changes the session in a way that is not followed"
 	case st.Control.Verb != statement.ControlNone, schedule.SetsAccess(c.dbms.Product, st):

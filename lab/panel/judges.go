@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -359,7 +360,7 @@ func (b *Panel) askOf(ctx context.Context, spec *scenario.Spec, j Judge, s *sche
 	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
 	stage.TakeLost() // what is left of another case
-	v, err := j.check(ctx, s, stage, b)
+	v, err := j.guarded(ctx, s, stage, b)
 	if lost := stage.TakeLost(); lost != nil {
 		v, err = endured(ctx, j, s, stage, lost, v, err)
 	}
@@ -367,6 +368,16 @@ func (b *Panel) askOf(ctx context.Context, spec *scenario.Spec, j Judge, s *sche
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
 	return v, nil
+}
+
+// guarded judges. No schedule ends the process: an oracle that fails by an error of its own could not judge, and the error says where it failed.
+func (j Judge) guarded(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (v schedule.Verdict, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = schedule.Verdict{}, fmt.Errorf("an error of wirecheck's own, please report it: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return j.check(ctx, s, stage, b)
 }
 
 // endured is the verdict of an oracle that lost a session by one of its own statements. If the server lives on, it is a finding that a

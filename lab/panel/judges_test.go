@@ -126,3 +126,20 @@ func TestInDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgeFails: an oracle with an error of its own could not judge, and says where it failed; the next one judges.
+func TestJudgeFails(t *testing.T) {
+	fails := Judge{check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *Panel) (schedule.Verdict, error) {
+		return schedule.Verdict{Unknown: s.Steps[7].Name}, nil
+	}}
+	v, err := fails.guarded(t.Context(), &schedule.Schedule{}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "index out of range [7]") || !strings.Contains(err.Error(), "judges_test.go") || v.Unknown != "" {
+		t.Errorf("got %v, %v", v, err)
+	}
+	judges := Judge{check: func(context.Context, *schedule.Schedule, *lab.Stage, *Panel) (schedule.Verdict, error) {
+		return schedule.Verdict{Compared: 3}, nil
+	}}
+	if v, err := judges.guarded(t.Context(), &schedule.Schedule{}, nil, nil); err != nil || v.Compared != 3 {
+		t.Errorf("got %v, %v", v, err)
+	}
+}

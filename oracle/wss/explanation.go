@@ -143,7 +143,7 @@ func (m *model) wholeCauses(s store, a *act) (out []product.CauseID) {
 		switch {
 		case u.Read && len(answer.DiffTables(due, m.shown(s, a.step, []int{i}, a.read))) > 0:
 			out = append(out, m.readCause(a))
-		case !u.Read && (st.Insert.Conflict || st.Ignore || st.Verb == "replace" || m.s.Steps[a.step].Failed()) &&
+		case !u.Read && (st.Insert != nil && st.Insert.Conflict || st.Ignore || st.Verb == "replace" || m.s.Steps[a.step].Failed()) &&
 			len(answer.DiffTables(due, m.shown(s, a.step, []int{i}, view{moment: m.s.Steps[a.step].Done}))) > 0:
 			out = append(out, m.keyCause(a))
 		}

@@ -362,6 +362,30 @@ func TestHistories(t *testing.T) {
 			A: COMMIT -> !9007 serialization failure
 			final: 1|6 2|0`,
 			[]at{{"tidb", "rc rr si", ""}}},
+		{"a key that an optimistic transaction has inserted keeps nobody waiting, though another one writes the table", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN PESSIMISTIC
+			C: BEGIN PESSIMISTIC
+			A: INSERT INTO t VALUES (3, 3) -> 1
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			C: INSERT INTO t VALUES (3, 4) -> 1
+			A: ROLLBACK
+			B: COMMIT
+			C: COMMIT
+			final: 1|5 2|0 3|4`,
+			[]at{{"tidb", "rc rr", ""}}},
+		{"a key that a pessimistic transaction has inserted is passed", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN PESSIMISTIC
+			C: BEGIN PESSIMISTIC
+			A: UPDATE t SET b = 3 WHERE a = 2 -> 1
+			B: INSERT INTO t VALUES (3, 5) -> 1
+			C: INSERT INTO t VALUES (3, 4) -> 1
+			A: ROLLBACK
+			B: ROLLBACK
+			C: COMMIT
+			final: 1|0 2|0 3|4`,
+			[]at{{"tidb", "rc rr", blocking}}},
 		{"and are refused at COMMIT", `
 			A: BEGIN OPTIMISTIC
 			B: BEGIN

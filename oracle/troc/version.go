@@ -177,10 +177,11 @@ func (w *world) visible(v *version, tx int, m moment) bool {
 	switch {
 	case v.tx == initial, v.tx == tx:
 		return true
-	case m.dirty:
-		return w.txs[v.tx].status != aborted
 	}
 	t := &w.txs[v.tx]
+	if m.dirty {
+		return t.status == committed || t.status == running && !t.lockless // what an optimistic transaction writes, nobody meets before COMMIT
+	}
 	return t.status == committed && t.at <= m.at
 }
 

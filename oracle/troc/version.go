@@ -174,8 +174,7 @@ func (w *world) clone() *world {
 
 // visible says whether a version is seen by a transaction at a moment (V1 to V4).
 func (w *world) visible(v *version, tx int, m moment) bool {
-	switch {
-	case v.tx == initial, v.tx == tx:
+	if v.tx == initial || v.tx == tx {
 		return true
 	}
 	t := &w.txs[v.tx]

@@ -224,12 +224,8 @@ func (m *scene) locksKey(n int) bool {
 		return false
 	}
 	keys := map[string][][]string{}
-	for i, columns := range m.names {
-		var names []string
-		for _, c := range columns {
-			names = append(names, m.tables[i].Columns[c].Name)
-		}
-		keys[strings.ToLower(m.tables[i].Name)] = [][]string{names}
+	for table, columns := range clusteredKeys(m.s.Setup) {
+		keys[strings.ToLower(table)] = [][]string{columns}
 	}
 	return schedule.Single(keys, &m.s.Steps[n].Statement, m.tables)
 }

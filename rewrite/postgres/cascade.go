@@ -82,7 +82,7 @@ func (s *search) below(rel *rewrite.Relation, ref, from, where string) bool {
 		if !leads(child, child.Number(f.Columns[0]).Name) {
 			s.guards = append(s.guards, small([]source{{rel: child}}, maxGroupBytes))
 		}
-		how := part{rel: child, op: history.OpDelete, horizon: s.x.catalog.Horizon}
+		how := part{rel: child, table: topName(child), op: history.OpDelete, horizon: s.x.catalog.Horizon}
 		version := "pg_catalog.concat_ws(' ', " + s.x.version(src, &how) + ") AS v"
 		tables := pgsyntax.Quote(child.Schema) + "." + pgsyntax.Quote(child.Name) + " " + name + from
 		conditions := on + where

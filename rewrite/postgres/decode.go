@@ -30,7 +30,7 @@ import (
 // Empty text says nothing, NULL or "!" that there were too many rows.
 type part struct {
 	rel     *rewrite.Relation
-	table   string // what relation gives, if it is made already
+	table   string // what relation gives, see nameTables
 	op      history.Op
 	lsn     bool
 	upsert  bool
@@ -384,24 +384,14 @@ func (p *part) relation(oid uint32) (string, error) {
 	if oid != p.rel.OID && !slices.Contains(p.rel.Partitions, oid) {
 		return "", &rewrite.ChangedError{Table: p.rel.Name}
 	}
-	if p.table == "" {
-		return p.root().String(), nil
-	}
 	return p.table, nil
-}
-
-func (p *part) root() *rewrite.Relation {
-	if p.rel.Root != nil {
-		return p.rel.Root
-	}
-	return p.rel
 }
 
 // nameTables makes the names that relation gives, so that it makes none for each row.
 func nameTables(parts []part) {
 	for i := range parts {
 		if p := &parts[i]; p.rel != nil {
-			p.table = p.root().String()
+			p.table = topName(p.rel)
 		}
 		nameTables(parts[i].scan)
 	}

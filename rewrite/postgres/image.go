@@ -109,12 +109,8 @@ func (x *scene) image(s source) (expr string, columns []string) {
 	if !x.native || !x.session.utf8() || x.catalog.Encoding != "UTF8" {
 		return "", nil
 	}
-	top := s.rel
-	if top.Root != nil {
-		top = top.Root
-	}
 	var missing []missingColumn
-	wanted := x.wanted.Columns(s.rel, top.String())
+	wanted := x.wanted.Columns(s.rel, topName(s.rel))
 	bare := s.bare(x, wanted)
 	for _, name := range wanted {
 		a := s.rel.Attribute(name)

@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/condition"
 )
 
 // TestUpsertLeaves: what an upsert does not assign is in the row that it met, too, if nothing else changes it.
@@ -37,24 +40,16 @@ func TestUpsertLeaves(t *testing.T) {
 			t.Errorf("%s: %+v", f.sql, list)
 			continue
 		}
-		columns := strings.Fields(list[0].Was)
-		want := strings.Fields(f.was)
-		if len(columns) != len(want) || !same(columns, want) {
-			t.Errorf("%s: it was %q, want %q", f.sql, list[0].Was, f.was)
+		got, err := condition.ParseImage(list[0].Was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := condition.ParseImage(f.was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: it was (-want +got)\n%s", f.sql, d)
 		}
 	}
-}
-
-// same reports whether two lists of columns and values are equal but for their order.
-func same(a, b []string) bool {
-	values := map[string]string{}
-	for i := 0; i+1 < len(a); i += 2 {
-		values[a[i]] = a[i+1]
-	}
-	for i := 0; i+1 < len(b); i += 2 {
-		if values[b[i]] != b[i+1] {
-			return false
-		}
-	}
-	return true
 }

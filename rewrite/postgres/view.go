@@ -145,13 +145,9 @@ func (x *instrumentation) viewed(rv *pg.RangeVar, ref string) (told []source, ok
 func shownBy(tables []shownTable) map[string]rewrite.Shows {
 	columns := map[string]rewrite.Shows{}
 	for _, t := range tables {
-		top := t.rel
-		if top.Root != nil {
-			top = top.Root
-		}
 		for _, a := range t.rel.Columns {
 			if name := t.columns[a.Number]; name != "" {
-				columns[strings.ToLower(name)] = rewrite.Shows{Table: top.String(), Name: a.Name}
+				columns[strings.ToLower(name)] = rewrite.Shows{Table: topName(t.rel), Name: a.Name}
 			}
 		}
 	}
